@@ -1,0 +1,17 @@
+-- A bucket that refills in steps: `refill` tokens at each whole `per` ms after `last`, which is the first take or the
+-- step before. It is stored like a greedy bucket, without a part.
+
+local function stepped(tokens, last, now, capacity, refill, per)
+  if tokens >= capacity then
+    return capacity, math.max(last, now)
+  end
+  local steps = divide(math.max(0, now - last), per)
+  if steps >= divide_up(capacity - tokens, refill) then
+    return capacity, now
+  end
+  return tokens + steps * refill, last + steps * per
+end
+
+local function steps_ms(wanted, last, now, refill, per)
+  return math.max(1, divide_up(wanted, refill) * per - math.max(0, now - last))
+end
