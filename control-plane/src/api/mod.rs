@@ -1,0 +1,61 @@
+//! The HTTP interface: which path is answered by what.
+
+mod check;
+mod health;
+mod mark;
+mod respond;
+mod time_left;
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{Router, extract::DefaultBodyLimit, middleware, routing};
+use tokio::sync::watch;
+use tower_http::catch_panic::CatchPanicLayer;
+
+use crate::{limiter::Limiter, serve::Phase};
+use respond::Refusal;
+
+/// The largest request body, in bytes: 64 checks with long keys fit.
+pub const MAX_BODY_BYTES: usize = 64 * 1024;
+/// The most checks in one request.
+pub const MAX_CHECKS: usize = 64;
+
+/// What requests are answered with.
+#[derive(Debug)]
+pub struct App {
+    /// Decides checks.
+    pub limiter: Limiter,
+    /// The longest that one decision may take, whatever time the caller has.
+    pub store_timeout: Duration,
+    /// Whether the service is about to stop.
+    pub phase: watch::Receiver<Phase>,
+}
+
+/// The data plane: checks.
+pub fn data(app: Arc<App>) -> Router {
+    let routes = health_routes().route("/v1/check", routing::post(check::check));
+    finish(routes, app)
+}
+
+/// Everything else.
+pub fn admin(app: Arc<App>) -> Router {
+    finish(health_routes(), app)
+}
+
+fn health_routes() -> Router<Arc<App>> {
+    Router::new().route("/healthz", routing::get(health::healthz)).route("/readyz", routing::get(health::readyz))
+}
+
+/// Outermost is the mark, so that it is on answers of every kind: also on 404, on 405 and after a panic.
+fn finish(routes: Router<Arc<App>>, app: Arc<App>) -> Router {
+    routes
+        .fallback(async || Refusal::NotFound)
+        .method_not_allowed_fallback(async || Refusal::MethodNotAllowed)
+        .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
+        .layer(CatchPanicLayer::custom(|_| respond::panicked()))
+        .layer(middleware::from_fn_with_state(Arc::clone(&app), mark::mark))
+        .with_state(app)
+}
+
+#[cfg(test)]
+mod tests;

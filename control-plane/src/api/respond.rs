@@ -1,0 +1,117 @@
+//! Every status that the service answers with is chosen here.
+
+use axum::{
+    body::Body,
+    extract::rejection::FailedToBufferBody,
+    http::{
+        HeaderValue, StatusCode,
+        header::{CONTENT_TYPE, HeaderName, RETRY_AFTER},
+    },
+    response::{IntoResponse, Response},
+};
+use sluicegate_wire::{CheckAnswer, Problem, header};
+
+use super::{MAX_BODY_BYTES, MAX_CHECKS};
+use crate::{limiter::CheckError, store::StoreError};
+
+/// The answer to checks that were decided: 200, or 429 when one was denied.
+pub(super) fn answer(answer: &CheckAnswer) -> Response {
+    let status = if answer.allowed { StatusCode::OK } else { StatusCode::TOO_MANY_REQUESTS };
+    // A struct of strings, numbers and flags has nothing that JSON can't hold.
+    let body = serde_json::to_vec(answer).unwrap_or_default();
+    let mut response = respond(status, HeaderValue::from_static("application/json"), body);
+    let mut add = |name, value: Option<String>| {
+        // Only printable ASCII comes from `wire`.
+        if let Some(value) = value.and_then(|value| HeaderValue::try_from(value).ok()) {
+            response.headers_mut().insert(name, value);
+        }
+    };
+    add(RETRY_AFTER, header::retry_after(&answer.results).map(|seconds| seconds.to_string()));
+    add(HeaderName::from_static(header::RATE_LIMIT), header::rate_limit(&answer.results));
+    add(HeaderName::from_static(header::RATE_LIMIT_POLICY), header::rate_limit_policy(&answer.results));
+    response
+}
+
+/// Why a request got no answer to its question; the text says what to do about it.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Refusal {
+    #[error("there is nothing at this path")]
+    NotFound,
+    #[error("this path is there, but not for this method; the Allow header names those that are")]
+    MethodNotAllowed,
+    #[error("{}: must be given once, as a whole number of milliseconds, or left out", header::TIMEOUT_MS)]
+    TimeLeft,
+    #[error("{}", body_text(.0))]
+    Body(FailedToBufferBody),
+    #[error("the request has no body")]
+    NoBody,
+    #[error("the body did not arrive in time")]
+    SlowBody,
+    #[error("the body is not JSON: {0}")]
+    Json(serde_json::Error),
+    #[error("{}{error}", field(.path))]
+    Fields { path: String, error: serde_json::Error },
+    #[error("checks: there are {0}, the most is {MAX_CHECKS}; send several requests")]
+    TooManyChecks(usize),
+    #[error(transparent)]
+    Check(#[from] CheckError),
+    #[error("the service is about to stop")]
+    Stopping,
+    #[error(transparent)]
+    NotReady(StoreError),
+}
+
+impl Refusal {
+    const fn status(&self) -> StatusCode {
+        match self {
+            Self::TimeLeft | Self::NoBody | Self::Json(_) => StatusCode::BAD_REQUEST,
+            Self::NotFound | Self::Check(CheckError::UnknownPolicy { .. }) => StatusCode::NOT_FOUND,
+            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+            Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
+            Self::Body(FailedToBufferBody::LengthLimitError(_)) | Self::TooManyChecks(_) => {
+                StatusCode::PAYLOAD_TOO_LARGE
+            }
+            Self::Body(_) => StatusCode::BAD_REQUEST,
+            Self::Fields { .. } => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::Check(CheckError::Store(_)) | Self::Stopping | Self::NotReady(_) => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        problem(self.status(), self.to_string())
+    }
+}
+
+/// The answer when the code that should have made one panicked; the panic itself is in the log.
+pub(super) fn panicked() -> Response {
+    problem(StatusCode::INTERNAL_SERVER_ERROR, "a fault in the service; its log says more".to_owned())
+}
+
+fn problem(status: StatusCode, detail: String) -> Response {
+    let title = status.canonical_reason().unwrap_or_default();
+    let body = Problem::plain(status.as_u16(), title, detail).to_json();
+    respond(status, HeaderValue::from_static(Problem::CONTENT_TYPE), body)
+}
+
+fn respond(status: StatusCode, content_type: HeaderValue, body: impl Into<Body>) -> Response {
+    let mut response = Response::new(body.into());
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, content_type);
+    response
+}
+
+fn body_text(failed: &FailedToBufferBody) -> String {
+    match failed {
+        FailedToBufferBody::LengthLimitError(_) => {
+            format!("the body is over {MAX_BODY_BYTES} bytes; send several requests")
+        }
+        other => format!("the body could not be read: {other}"),
+    }
+}
+
+/// The path of a field before what is wrong with it; the body as a whole has none.
+fn field(path: &str) -> String {
+    if path == "." { String::new() } else { format!("{path}: ") }
+}

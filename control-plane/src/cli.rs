@@ -1,0 +1,140 @@
+//! The command line.
+
+use std::{
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use clap::{Parser, Subcommand};
+
+use crate::{
+    config::{Config, ConfigErrors},
+    log,
+    serve::{Server, Signals},
+};
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    done: drained after SIGTERM or SIGINT, or the file is good
+  1    the service couldn't start, for example because an address is in use
+  2    the command line is wrong
+  3    the configuration is wrong: each fault is printed as file:line:column
+  130  ended at once by SIGINT while draining (143 by SIGTERM)";
+
+const ENVIRONMENT: &str = "\
+Environment:
+  SLUICEGATE_LOG         what to log: error, warn, info (default), debug, trace, or directives such as
+                         sluicegate_control_plane=debug
+  SLUICEGATE_LOG_FORMAT  text (default) or json";
+
+/// Distributed rate limits for services behind Envoy.
+#[derive(Debug, Parser)]
+#[command(name = "sluicegate", version, after_help = EXIT_CODES, after_long_help = format!("{EXIT_CODES}\n\n{ENVIRONMENT}"))]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Answer checks until SIGTERM or SIGINT.
+    #[command(after_help = format!("{EXIT_CODES}\n\n{ENVIRONMENT}"))]
+    Serve {
+        /// The configuration file.
+        #[arg(long, short, value_name = "FILE", default_value = "./sluicegate.yaml")]
+        config: PathBuf,
+    },
+    /// Say what is wrong with a configuration file.
+    #[command(after_help = EXIT_CODES)]
+    CheckConfig {
+        /// The configuration file.
+        file: PathBuf,
+    },
+}
+
+/// Why a command ended without doing its work.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error("{0}")]
+    Config(#[from] ConfigErrors),
+    #[error("sluicegate: {0}")]
+    Log(#[from] log::LogError),
+    #[error("sluicegate: {0}")]
+    Bind(#[from] crate::serve::BindError),
+    #[error("sluicegate: {doing}: {error}")]
+    Io { doing: &'static str, error: io::Error },
+}
+
+impl Failure {
+    fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::Config(_) => ExitCode::from(3),
+            Self::Log(_) | Self::Bind(_) | Self::Io { .. } => ExitCode::FAILURE,
+        }
+    }
+}
+
+impl Cli {
+    /// Does what the command line asks for; errors go to standard error.
+    #[must_use]
+    pub fn run(self) -> ExitCode {
+        let done = match self.command {
+            Command::Serve { config } => serve(&config),
+            Command::CheckConfig { file } => check_config(&file),
+        };
+        match done {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(failure) => {
+                // Nothing is left to tell the user with when standard error is closed.
+                let _ = writeln!(io::stderr(), "{failure}");
+                failure.exit_code()
+            }
+        }
+    }
+}
+
+fn serve(path: &Path) -> Result<(), Failure> {
+    let config = Config::load(path, &environment)?;
+    log::init(&environment)?;
+    let runtime = tokio::runtime::Runtime::new().map_err(|error| Failure::Io { doing: "starting threads", error })?;
+    runtime.block_on(async {
+        // Before the first log line: who reads that the service listens may stop it.
+        let signals = Signals::install().map_err(|error| Failure::Io { doing: "handling signals", error })?;
+        let server = Server::bind(config).await?;
+        server.run(signals.stop()).await;
+        Ok(())
+    })
+}
+
+fn check_config(path: &Path) -> Result<(), Failure> {
+    let config = Config::load(path, &environment)?;
+    let limits: usize = config.policies.iter().map(|policy| policy.limits().len()).sum();
+    let summary = format!("{}: good (policies: {}, limits: {limits})", path.display(), config.policies.len());
+    writeln!(io::stdout(), "{summary}").map_err(|error| Failure::Io { doing: "writing to standard output", error })
+}
+
+/// An environment variable; one that is not Unicode counts as unset.
+fn environment(variable: &str) -> Option<String> {
+    std::env::var(variable).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn serve_reads_the_file_in_the_working_directory_by_default() {
+        let Command::Serve { config } = Cli::try_parse_from(["sluicegate", "serve"]).unwrap().command else {
+            panic!("not serve");
+        };
+        assert_eq!(config, Path::new("./sluicegate.yaml"));
+    }
+}

@@ -1,0 +1,139 @@
+//! The file as written: every field's kind is right, its value not yet looked at.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer};
+use serde_path_to_error::{Path, Segment, Track};
+use serde_saphyr::{Error, MessageFormatter as _, Options, Spanned, UserMessageFormatter};
+use sluicegate_wire::Name;
+
+use super::error::Fault;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawConfig {
+    #[serde(default, deserialize_with = "present")]
+    pub(super) listen: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(super) admin: RawAdmin,
+    pub(super) store: RawStore,
+    #[serde(default, deserialize_with = "present")]
+    pub(super) drain: Option<Spanned<String>>,
+    pub(super) policies: Spanned<BTreeMap<Name, RawPolicy>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawAdmin {
+    #[serde(default, deserialize_with = "present")]
+    pub(super) listen: Option<Spanned<String>>,
+    #[serde(default, deserialize_with = "present")]
+    pub(super) token: Option<Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawStore {
+    pub(super) url: Spanned<String>,
+    #[serde(default, deserialize_with = "present")]
+    pub(super) timeout: Option<Spanned<String>>,
+    #[serde(default, deserialize_with = "present")]
+    pub(super) prefix: Option<Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawPolicy {
+    pub(super) limits: Spanned<Vec<Spanned<RawLimit>>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawLimit {
+    pub(super) name: Spanned<Name>,
+    pub(super) capacity: Spanned<u64>,
+    pub(super) refill: Spanned<u64>,
+    pub(super) per: Spanned<String>,
+    #[serde(default)]
+    pub(super) interval: bool,
+}
+
+/// A field that may be left out, but not left empty: `token:` and nothing more is a mistake, not a choice.
+fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(field: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(field).map(Some)
+}
+
+/// Reads YAML; the first fault in it ends the reading.
+pub(super) fn parse(text: &str) -> Result<RawConfig, Fault> {
+    let mut options = Options::default();
+    options.strict_booleans = true;
+    // A snippet would show the lines around a fault, and with them a password.
+    options.with_snippet = false;
+    let mut track = Track::new();
+    serde_saphyr::with_deserializer_from_str_with_options(text, options, |yaml| {
+        RawConfig::deserialize(serde_path_to_error::Deserializer::new(yaml, &mut track))
+    })
+    .map_err(|error| fault(&error, &track.path()))
+}
+
+fn fault(error: &Error, path: &Path) -> Fault {
+    let mut path = path_in_file(path);
+    if let Error::SerdeMissingField { field, .. } = error {
+        path = if path.is_empty() { (*field).to_owned() } else { format!("{path}.{field}") };
+    }
+    let location = error.location().unwrap_or(serde_saphyr::Location::UNKNOWN);
+    Fault::new(location, &path, reason(error))
+}
+
+/// The path without the `value` that [`Spanned`] adds after each field that knows its place. A policy may have the
+/// name `value`: that is the third segment, after `policies` and its own `value`.
+fn path_in_file(path: &Path) -> String {
+    let in_policies = matches!(path.iter().next(), Some(Segment::Map { key }) if key == "policies");
+    let mut shown = String::new();
+    for (depth, segment) in path.iter().enumerate() {
+        match segment {
+            Segment::Map { key } if key == "value" && !(in_policies && depth == 2) => {}
+            Segment::Seq { index } => shown.push_str(&format!("[{index}]")),
+            Segment::Map { key } if shown.is_empty() => shown.push_str(key),
+            Segment::Map { key } => shown.push_str(&format!(".{key}")),
+            Segment::Enum { .. } | Segment::Unknown => {}
+        }
+    }
+    shown
+}
+
+/// What is wrong and how to mend it, in the words of this file rather than those of a YAML library.
+fn reason(error: &Error) -> String {
+    match error {
+        Error::Eof { .. } => "the file is empty; it needs at least store.url and policies".to_owned(),
+        Error::SerdeUnknownField { expected, .. } => {
+            format!("there is no such field here; there are: {}", expected.join(", "))
+        }
+        Error::SerdeMissingField { field, .. } => format!("is missing; add {}", example(field)),
+        Error::Unexpected { expected: "mapping start", .. } => "must have fields of its own".to_owned(),
+        Error::Unexpected { expected: "sequence start", .. } => "must be a list".to_owned(),
+        Error::Unexpected { expected: "string scalar", .. } => "must be a text".to_owned(),
+        Error::NullIntoString { .. } => "must not be empty; give it a value or leave it out".to_owned(),
+        Error::InvalidScalar { ty: "u64", .. } => "must be a whole number, at least 1".to_owned(),
+        Error::InvalidBooleanStrict { .. } => "must be true or false".to_owned(),
+        Error::DuplicateMappingKey { key, .. } => {
+            format!("{} is there twice; keep one", key.as_deref().unwrap_or("a field"))
+        }
+        Error::Message { msg, .. } => msg.clone(),
+        other => UserMessageFormatter.format_message(other).into_owned(),
+    }
+}
+
+fn example(field: &str) -> &'static str {
+    match field {
+        "store" => "store: { url: redis://127.0.0.1:6379 }",
+        "url" => "url: redis://127.0.0.1:6379",
+        "policies" => "policies: { api: { limits: [ { name: burst, capacity: 10, refill: 10, per: 1s } ] } }",
+        "limits" => "limits: [ { name: burst, capacity: 10, refill: 10, per: 1s } ]",
+        "name" => "a name such as name: burst",
+        "capacity" => "the most tokens it holds, such as capacity: 10",
+        "refill" => "the tokens that come back in each period, such as refill: 10",
+        "per" => "the period of the refill, such as per: 1s",
+        _ => "it",
+    }
+}

@@ -1,0 +1,295 @@
+use std::time::Duration;
+
+use sluicegate_lua::Refill;
+
+use super::*;
+
+const STORE: &str = "store: { url: redis://127.0.0.1:6379 }\n";
+const POLICIES: &str = "policies: { api: { limits: [ { name: burst, capacity: 1, refill: 1, per: 1s } ] } }\n";
+
+fn environment(name: &str) -> Option<String> {
+    match name {
+        "TOKEN" | "PASSWORD" => Some("hunter2".to_owned()),
+        "BLANK" => Some(" ".to_owned()),
+        _ => None,
+    }
+}
+
+fn parse(yaml: &str) -> Result<Config, ConfigErrors> {
+    Config::parse("f.yaml", yaml, &environment)
+}
+
+/// The faults of a file: `^` in it marks the place of each, in order, and is not part of it.
+fn check(marked: &str, expected: &[&str]) {
+    let message = parse(&marked.replace('^', "")).map_or_else(|errors| errors.to_string(), |_| "no error".to_owned());
+    let mut places = Vec::new();
+    for (line, text) in (1..).zip(marked.lines()) {
+        // Marks before this one moved it, and columns count from 1.
+        let columns = text.match_indices('^').enumerate().map(|(marks, (column, _))| column - marks + 1);
+        places.extend(columns.map(|column| format!("f.yaml:{line}:{column}: ")));
+    }
+    assert_eq!(places.len(), expected.len(), "a mark for each fault");
+    let expected: Vec<_> = places.into_iter().zip(expected).map(|(place, reason)| place + reason).collect();
+    assert_eq!(message, expected.join("\n"), "\n{marked}");
+}
+
+/// The fault of a file with good policies and, unless `marked` has its own, a good store.
+fn check_settings(marked: &str, expected: &str) {
+    let store = if marked.contains("store") { "" } else { STORE };
+    check(&format!("{marked}\n{store}{POLICIES}"), &[expected]);
+}
+
+/// The fault of a file whose policy `login` has this one limit.
+fn check_limit(marked: &str, expected: &str) {
+    check(&format!("{STORE}policies:\n  login:\n    limits:\n      - {marked}\n"), &[expected]);
+}
+
+#[test]
+fn the_smallest_file_gets_the_defaults() {
+    let config = parse(&format!("{STORE}{POLICIES}")).unwrap();
+    assert_eq!(config.listen.to_string(), "127.0.0.1:8080");
+    assert_eq!(config.admin.listen.to_string(), "127.0.0.1:8081");
+    assert!(config.admin.token.is_none());
+    assert_eq!(config.store.url.expose(), "redis://127.0.0.1:6379");
+    assert_eq!(config.store.timeout, Duration::from_millis(20));
+    assert_eq!(config.store.prefix, KeyPrefix::default());
+    assert_eq!(config.drain, Duration::from_secs(5));
+    assert_eq!(config.policies.len(), 1);
+}
+
+#[test]
+fn every_field_is_read() {
+    let config = parse(
+        "listen: unix:/run/sluicegate.sock
+admin: { listen: '0.0.0.0:0', token: '${TOKEN}' }
+store: { url: 'redis://:${PASSWORD}@host:7000/2', timeout: 1.5s, prefix: staging.1 }
+drain: 0s
+policies:
+  login:
+    limits:
+      - { name: burst, capacity: 5, refill: 10, per: 2m }
+      - { name: daily, capacity: 100, refill: 100, per: 1d, interval: true }
+",
+    )
+    .unwrap();
+    assert_eq!(config.listen.to_string(), "unix:/run/sluicegate.sock");
+    assert_eq!(config.admin.listen.to_string(), "0.0.0.0:0");
+    assert_eq!(config.admin.token.as_ref().unwrap().expose(), "hunter2");
+    assert_eq!(config.store.url.expose(), "redis://:hunter2@host:7000/2");
+    assert_eq!(config.store.timeout, Duration::from_millis(1500));
+    assert_eq!(config.store.prefix, KeyPrefix::new("staging.1".parse().unwrap()));
+    assert_eq!(config.drain, Duration::ZERO);
+    let login = config.policies.get("login").unwrap();
+    assert_eq!(login.name().as_str(), "login");
+    let numbers: Vec<_> = login
+        .limits()
+        .iter()
+        .map(|limit| (limit.name.as_str(), limit.bucket.capacity(), limit.bucket.fill_ms(), limit.bucket.mode()))
+        .collect();
+    assert_eq!(numbers, [("burst", 5, 60_000, Refill::Greedy), ("daily", 100, 86_400_000, Refill::Interval)]);
+    assert!(!format!("{config:?}").contains("hunter2"), "{config:?}");
+}
+
+#[test]
+fn a_file_with_nothing_to_do_is_refused() {
+    let empty = ["the file is empty; it needs at least store.url and policies"];
+    check("^", &empty);
+    check("# nothing\n^", &empty);
+    check("^- a\n", &["must have fields of its own"]);
+    check(
+        &format!("^{STORE}"),
+        &[
+            "policies: is missing; add policies: { api: { limits: [ { name: burst, capacity: 10, refill: 10, per: 1s } ] } }",
+        ],
+    );
+    check(&format!("{STORE}policies: ^{{}}"), &["policies: is empty; add a policy, or there is nothing to limit"]);
+    check(&format!("{STORE}policies^:\n"), &["policies: must have fields of its own"]);
+    check(
+        &format!("{STORE}policies: {{ api: {{ limits: ^[] }} }}"),
+        &["policies.api.limits: a policy has at least one limit"],
+    );
+    check(&format!("^{POLICIES}"), &["store: is missing; add store: { url: redis://127.0.0.1:6379 }"]);
+    check_settings("store: { ^timeout: 1s }", "store.url: is missing; add url: redis://127.0.0.1:6379");
+}
+
+#[test]
+fn faults_of_form_name_the_place_and_the_field() {
+    let top = "there is no such field here; there are: listen, admin, store, drain, policies";
+    check_settings("^lisen: 127.0.0.1:1", &format!("lisen: {top}"));
+    check_settings("^key_pepper: x", &format!("key_pepper: {top}"));
+    check_settings("admin: { ^tokn: x }", "admin.tokn: there is no such field here; there are: listen, token");
+    check_settings("listen: ^[1]", "listen: must be a text");
+    check_settings("drain: ^null", "drain: must not be empty; give it a value or leave it out");
+    check_settings("admin:\n  token^:", "admin.token: must not be empty; give it a value or leave it out");
+    check_settings("drain: 1s\n^drain: 2s", "drain is there twice; keep one");
+    check(&format!("{POLICIES}{STORE}---\n^a: b\n"), &["only single YAML document expected but multiple found"]);
+
+    let whole = "policies.login.limits[0].capacity: must be a whole number, at least 1";
+    for bad in ["-5", "1.5", "lots", "99999999999999999999"] {
+        check_limit(&format!("{{ name: a, capacity: ^{bad} }}"), whole);
+    }
+    check_limit(
+        "{ ^nam: a }",
+        "policies.login.limits[0].nam: there is no such field here; there are: name, capacity, refill, per, interval",
+    );
+    check_limit(
+        "{ name: a, capacity: 1, ^refill: 1 }",
+        "policies.login.limits[0].per: is missing; add the period of the refill, such as per: 1s",
+    );
+    check_limit(
+        "{ name: ^a b }",
+        "policies.login.limits[0].name: \"a b\" is not a name: use 1 to 64 of A-Z a-z 0-9 _ . -",
+    );
+    check_limit(
+        "{ name: a, capacity: 1, refill: 1, per: 1s, interval: ^yes }",
+        "policies.login.limits[0].interval: must be true or false",
+    );
+    check(&format!("{STORE}policies:\n  value:\n    limits: ^3\n"), &["policies.value.limits: must be a list"]);
+    check(
+        &format!("{STORE}policies:\n  ^a/b:\n    limits: []\n"),
+        &["policies.a/b: \"a/b\" is not a name: use 1 to 64 of A-Z a-z 0-9 _ . -"],
+    );
+    let limits = "limits: [ { name: a, capacity: 1, refill: 1, per: 1s } ]";
+    check(
+        &format!("{STORE}policies:\n  a: {{ {limits} }}\n  ^a: {{ {limits} }}\n"),
+        &["policies: a is there twice; keep one"],
+    );
+}
+
+#[test]
+fn faulty_yaml_is_refused_where_it_breaks() {
+    let message = parse("store: {").unwrap_err().to_string();
+    assert!(message.starts_with("f.yaml:"), "{message}");
+    let message = parse("store:\n\turl: x\n").unwrap_err().to_string();
+    assert!(message.starts_with("f.yaml:2:"), "{message}");
+}
+
+#[test]
+fn limits_are_checked() {
+    check_limit(
+        "{ name: a, capacity: ^0, refill: 1, per: 1s }",
+        "policies.login.limits[0].capacity: is 0, which denies everything; use at least 1",
+    );
+    check_limit(
+        "{ name: a, capacity: 1, refill: ^0, per: 1s }",
+        "policies.login.limits[0].refill: is 0, so the bucket never refills; use at least 1",
+    );
+    check_limit(
+        "^{ name: a, capacity: 800, refill: 1, per: 1d }",
+        "policies.login.limits[0]: it takes 800 days to fill: the most is 366 days; use a smaller capacity or a faster \
+         refill",
+    );
+    check_limit(
+        "{ name: a, capacity: 1, refill: 1, per: 1s }\n      - { name: ^a, capacity: 2, refill: 1, per: 1m }",
+        "policies.login.limits[1].name: a is there twice; give each limit of a policy its own name",
+    );
+    for (per, reason) in [
+        ("0s", "must be from 1ms to 366d"),
+        ("367d", "is over 366d, the longest there is"),
+        ("60", "needs a number and a unit: ms, s, m, h or d, such as 20ms or 1m"),
+        ("0.1ms", "is not a whole number of milliseconds; round it"),
+    ] {
+        check_limit(
+            &format!("{{ name: a, capacity: 1, refill: 1, per: ^{per} }}"),
+            &format!("policies.login.limits[0].per: {reason}"),
+        );
+    }
+}
+
+#[test]
+fn settings_are_checked() {
+    let address =
+        "not an address to listen on; use IP:port such as 127.0.0.1:8080 or [::]:8080, or unix:/absolute/path";
+    check_settings("listen: ^localhost:80", &format!("listen: {address}"));
+    check_settings("admin: { listen: ^'8081' }", &format!("admin.listen: {address}"));
+    check_settings(
+        "admin: { listen: ^'[::]:8081' }",
+        "admin.listen: other machines can reach this address, so admin.token is required; set it, for example token: \
+         ${SLUICEGATE_ADMIN_TOKEN}",
+    );
+    check_settings("admin: { token: ^'' }", "admin.token: is empty; give it a value or leave it out");
+    check_settings("admin: { token: ^'${BLANK}' }", "admin.token: is empty; give it a value or leave it out");
+    check_settings(
+        "admin: { token: ^'${GONE}' }",
+        "admin.token: the environment variable GONE is not set (or is not Unicode); set it",
+    );
+    check_settings(
+        "admin: { token: ^'${' }",
+        "admin.token: ${ without a variable's name and }; write ${NAME}, or $${ for a literal ${",
+    );
+    let both = "listen and admin.listen are both 127.0.0.1:8081; give each its own address";
+    check_settings("listen: ^127.0.0.1:8081", both);
+    check_settings("listen: 127.0.0.1:8081\nadmin: { listen: ^127.0.0.1:8081 }", both);
+    check_settings("drain: ^soon", "drain: needs a number and a unit: ms, s, m, h or d, such as 20ms or 1m");
+    check_settings(
+        "store: { url: ^'memory://' }",
+        "store.url: this kind of store is not supported; use redis://HOST:PORT or unix:///absolute/path",
+    );
+    check_settings(
+        "store: { url: redis://host, timeout: ^0ms }",
+        "store.timeout: is no time at all; use 20ms or what the store needs",
+    );
+    check_settings(
+        "store: { url: redis://host, prefix: ^'a{b' }",
+        "store.prefix: \"a{b\" is not a name: use 1 to 64 of A-Z a-z 0-9 _ . -",
+    );
+}
+
+#[test]
+fn all_faults_of_value_are_told_in_the_order_of_the_file() {
+    check(
+        "listen: ^here
+store: { url: ^'http://host', timeout: ^never }
+policies:
+  b: { limits: [ { name: a, capacity: ^0, refill: 1, per: 1s }, { name: b, capacity: 1, refill: ^0, per: 1s } ] }
+  a: { limits: [ { name: a, capacity: 1, refill: 1, per: ^1w } ] }
+drain: ^1x
+",
+        &[
+            "listen: not an address to listen on; use IP:port such as 127.0.0.1:8080 or [::]:8080, or \
+             unix:/absolute/path",
+            "store.url: this kind of store is not supported; use redis://HOST:PORT or unix:///absolute/path",
+            "store.timeout: needs a number and a unit: ms, s, m, h or d, such as 20ms or 1m",
+            "policies.b.limits[0].capacity: is 0, which denies everything; use at least 1",
+            "policies.b.limits[1].refill: is 0, so the bucket never refills; use at least 1",
+            "policies.a.limits[0].per: needs a number and a unit: ms, s, m, h or d, such as 20ms or 1m",
+            "drain: needs a number and a unit: ms, s, m, h or d, such as 20ms or 1m",
+        ],
+    );
+}
+
+#[test]
+fn no_message_shows_a_secret() {
+    for yaml in [
+        "store: { url: 'redis://:${PASSWORD}@' }",
+        "store: { url: 'redis://:hunter2@host/x' }",
+        "store: { url: 'http://:${PASSWORD}@host' }",
+        "store: { url: [ 'redis://:hunter2@host' ] }",
+        "store: { url: { hunter2: 1 } }",
+        "admin: { token: [ hunter2 ] }",
+        "admin: { token: hunter2, listen: '${TOKEN}' }",
+        "admin: { token: hunter2 }\ndrain: '${TOKEN}'",
+        "admin: { token: hunter2, listen: 'x' }",
+        "admin:\n  token: hunter2\n  token: hunter2",
+        "admin:\n  token: hunter2\n token: x",
+    ] {
+        let store = if yaml.contains("store:") { "" } else { STORE };
+        let errors = parse(&format!("{yaml}\n{store}{POLICIES}")).unwrap_err();
+        assert!(!format!("{errors} {errors:?}").contains("hunter2"), "{errors}");
+    }
+}
+
+#[test]
+fn a_file_that_can_not_be_read_is_named() {
+    let message = Config::load(Path::new("/nowhere/f.yaml"), &environment).unwrap_err().to_string();
+    assert!(message.starts_with("/nowhere/f.yaml: can't be read: "), "{message}");
+}
+
+#[test]
+fn the_example_is_good() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sluicegate.yaml");
+    let config = Config::load(&path, &|_| None).unwrap_or_else(|errors| panic!("{errors}"));
+    for policy in ["per-address", "login", "login-account", "api"] {
+        assert!(config.policies.get(policy).is_some(), "{policy}");
+    }
+}

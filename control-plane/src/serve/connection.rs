@@ -1,0 +1,125 @@
+//! One connection: HTTP/1.1 or HTTP/2 with prior knowledge, told apart by its first bytes.
+
+use std::{pin::pin, sync::Arc, time::Duration};
+
+use axum::{Router, extract::Request, http::Version};
+use hyper::{body::Incoming, service::service_fn};
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+    server::conn::auto::Builder,
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    sync::{SetOnce, watch},
+    time::timeout,
+};
+use tower::Service as _;
+
+use super::Phase;
+
+/// The longest wait for a request's head. In HTTP/1 that is also how long a connection may be idle, so it is longer
+/// than the 60 s after which load balancers commonly close idle connections: the side that sends the requests must
+/// be the one that closes, or a request meets a closed connection.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(75);
+
+/// HTTP/2 connections are probed after this long without a frame…
+const PING_INTERVAL: Duration = Duration::from_secs(30);
+
+/// …and closed when the probe isn't answered for this long.
+const PING_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Requests at once on one HTTP/2 connection. A proxy's worker sends all of its requests on one connection, and with
+/// fewer they would queue there, out of their deadlines' sight.
+const MAX_STREAMS: u32 = 1024;
+
+/// Serves one connection until it ends or is told to.
+pub(super) async fn serve<I>(stream: I, router: Router, phase: watch::Receiver<Phase>)
+where
+    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let version = Arc::new(SetOnce::new());
+    let finish_due = finish_due(Arc::clone(&version), phase);
+    let service = service_fn(move |request: Request<Incoming>| {
+        if !version.initialized() {
+            // Streams of one connection may race to be first; they say the same.
+            let _ = version.set(request.version());
+        }
+        // A router is always ready.
+        router.clone().call(request)
+    });
+    let builder = builder();
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = finish_due => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "connection ended early");
+    }
+}
+
+/// Waits until a connection should finish what it has begun and close.
+///
+/// - HTTP/2 can say so before it closes (GOAWAY, RFC 9113 section 6.8), so it does as soon as the service drains. A
+///   connection opened while draining stays until the end: sent away again, the caller would only open another.
+/// - HTTP/1 can only close, and a request on its way would be lost. So each answer says `connection: close`, and
+///   only at the end are idle connections closed.
+/// - Without a request for [`HEAD_TIMEOUT`] there is no reason to stay.
+async fn finish_due(version: Arc<SetOnce<Version>>, mut phase: watch::Receiver<Phase>) {
+    let opened = *phase.borrow();
+    let finish_in = tokio::select! {
+        _ = phase.wait_for(|phase| *phase == Phase::Closing) => return,
+        version = timeout(HEAD_TIMEOUT, version.wait()) => match version {
+            Err(_) => return,
+            Ok(&Version::HTTP_2) if opened == Phase::Serving => Phase::Draining,
+            Ok(_) => Phase::Closing,
+        },
+    };
+    // An error means that the sender is gone, and the service with it.
+    let _ = phase.wait_for(|phase| *phase >= finish_in).await;
+}
+
+fn builder() -> Builder<TokioExecutor> {
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(PING_INTERVAL)
+        .keep_alive_timeout(PING_TIMEOUT)
+        .max_concurrent_streams(MAX_STREAMS);
+    builder
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::{
+        io::{AsyncReadExt as _, AsyncWriteExt as _, duplex},
+        time::Instant,
+    };
+
+    use super::*;
+
+    /// Sends this and then nothing: how long until the connection is closed, without an answer.
+    async fn check_closed(sent: &[u8]) {
+        let (mut client, server) = duplex(1024);
+        let (_phase, phase) = watch::channel(Phase::Serving);
+        tokio::spawn(serve(server, Router::new(), phase));
+        client.write_all(sent).await.unwrap();
+        let (start, mut answer) = (Instant::now(), Vec::new());
+        client.read_to_end(&mut answer).await.unwrap();
+        let (waited, sent) = (start.elapsed(), String::from_utf8_lossy(sent));
+        assert_eq!(answer, b"", "{sent:?}");
+        assert!(waited.abs_diff(HEAD_TIMEOUT) < Duration::from_secs(1), "{sent:?}: closed after {waited:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_connects_and_does_not_ask_is_not_waited_for_forever() {
+        check_closed(b"").await;
+        check_closed(b"PRI * HTTP/2.0").await;
+        check_closed(b"GET / HTTP/1.1\r\nhost: test\r\nx-slow: ").await;
+    }
+}

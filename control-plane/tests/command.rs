@@ -1,0 +1,84 @@
+//! What the command line says and exits with.
+
+mod service;
+
+use std::{net::TcpListener, process::Output};
+
+use service::command;
+
+const GOOD: &str = "\
+listen: 127.0.0.1:0
+admin: { listen: 127.0.0.1:0 }
+store: { url: redis://127.0.0.1:6379 }
+policies: { api: { limits: [ { name: a, capacity: 1, refill: 1, per: 1s }, { name: b, capacity: 1, refill: 1, per: 1m } ] } }
+";
+
+/// Runs the command in a directory with this `sluicegate.yaml`.
+fn run(arguments: &[&str], configuration: &str) -> Output {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("sluicegate.yaml"), configuration).unwrap();
+    command().args(arguments).current_dir(&directory).output().unwrap()
+}
+
+fn check(arguments: &[&str], configuration: &str, code: i32, stdout: &str, stderr: &str) {
+    let output = run(arguments, configuration);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let seen = (output.status.code(), text(&output.stdout), text(&output.stderr));
+    assert_eq!(seen, (Some(code), stdout.to_owned(), stderr.to_owned()), "{arguments:?}");
+}
+
+#[test]
+fn check_config_sums_up_a_good_file() {
+    check(&["check-config", "sluicegate.yaml"], GOOD, 0, "sluicegate.yaml: good (policies: 1, limits: 2)\n", "");
+}
+
+#[test]
+fn check_config_names_each_fault() {
+    let faulty = GOOD.replace("per: 1s", "per: 1x").replace("listen: 127.0.0.1:0\n", "listen: here\n");
+    let faults = "\
+sluicegate.yaml:1:9: listen: not an address to listen on; use IP:port such as 127.0.0.1:8080 or [::]:8080, or unix:/absolute/path
+sluicegate.yaml:4:70: policies.api.limits[0].per: needs a number and a unit: ms, s, m, h or d, such as 20ms or 1m
+";
+    check(&["check-config", "sluicegate.yaml"], &faulty, 3, "", faults);
+    check(&["serve"], &faulty, 3, "", &faults.replace("sluicegate.yaml", "./sluicegate.yaml"));
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named() {
+    let missing = "other.yaml: can't be read: No such file or directory (os error 2)\n";
+    check(&["check-config", "other.yaml"], GOOD, 3, "", missing);
+    check(&["serve", "--config", "other.yaml"], GOOD, 3, "", missing);
+}
+
+#[test]
+fn an_address_in_use_is_named() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    let error = format!("sluicegate: listen: can't listen on {address}: Address already in use (os error 98)\n");
+    check(&["serve"], &GOOD.replacen("127.0.0.1:0", &address.to_string(), 1), 1, "", &error);
+}
+
+#[test]
+fn log_settings_that_mean_nothing_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("sluicegate.yaml"), GOOD).unwrap();
+    for (variable, value) in [("SLUICEGATE_LOG_FORMAT", "xml"), ("SLUICEGATE_LOG", "a=b=c")] {
+        let output = command().arg("serve").env(variable, value).current_dir(&directory).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
+        assert!(stderr.starts_with(&format!("sluicegate: {variable}: ")), "{stderr}");
+    }
+}
+
+#[test]
+fn a_wrong_command_line_is_2_and_help_names_the_exit_codes() {
+    assert_eq!(run(&["serve", "--nonsense"], GOOD).status.code(), Some(2));
+    assert_eq!(run(&["check-config"], GOOD).status.code(), Some(2));
+    for arguments in [&["--help"][..], &["serve", "--help"], &["check-config", "--help"]] {
+        let output = run(arguments, GOOD);
+        assert_eq!(output.status.code(), Some(0));
+        assert!(String::from_utf8_lossy(&output.stdout).contains("Exit codes:"), "{arguments:?}");
+    }
+    let version = format!("sluicegate {}\n", env!("CARGO_PKG_VERSION"));
+    check(&["--version"], GOOD, 0, &version, "");
+}
