@@ -16,7 +16,7 @@ use crate::{limiter::Limiter, serve::Phase};
 use respond::Refusal;
 
 /// The largest request body, in bytes: 64 checks with long keys fit.
-pub const MAX_BODY_BYTES: usize = 64 * 1024;
+pub const MAX_BODY_BYTES: usize = 256 * 1024;
 /// The most checks in one request.
 pub const MAX_CHECKS: usize = 64;
 

@@ -97,7 +97,7 @@ async fn an_unknown_policy_is_404_with_its_path() {
 
 #[tokio::test]
 async fn what_is_too_large_is_413() {
-    check_refused(vec![b' '; MAX_BODY_BYTES + 1], 413, "the body is over 65536 bytes; send several requests").await;
+    check_refused(vec![b' '; MAX_BODY_BYTES + 1], 413, "the body is over 262144 bytes; send several requests").await;
     let check = r#"{"policy":"api","key":"k"}"#;
     let body = format!(r#"{{"checks":[{}]}}"#, vec![check; MAX_CHECKS + 1].join(","));
     check_refused(body, 413, "checks: there are 65, the most is 64; send several requests").await;

@@ -1,0 +1,43 @@
+//! What is wrong with a configuration, and where.
+
+/// Why a configuration is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// Nothing was given.
+    #[error("the filter has no configuration: give it an object with service and rules")]
+    Empty,
+    /// Not JSON at all.
+    #[error("the configuration is not JSON: {0}")]
+    Syntax(String),
+    /// A field is unknown, missing, or has a bad value.
+    #[error("{path}: {problem}")]
+    Field {
+        /// Where: `rules[2].limits[0].policy`.
+        path: String,
+        /// What is wrong, and how to mend it.
+        problem: String,
+    },
+}
+
+impl ConfigError {
+    pub(super) fn field(path: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self::Field { path: path.into(), problem: problem.into() }
+    }
+}
+
+impl From<serde_path_to_error::Error<serde_json::Error>> for ConfigError {
+    fn from(error: serde_path_to_error::Error<serde_json::Error>) -> Self {
+        let path = match error.path().to_string().as_str() {
+            "." => "configuration".to_owned(),
+            path => path.to_owned(),
+        };
+        let error = error.into_inner();
+        if !error.is_data() {
+            return Self::Syntax(error.to_string());
+        }
+        // The proxy writes the configuration anew on one line: the path says where, the position nothing.
+        let position = format!(" at line {} column {}", error.line(), error.column());
+        let problem = error.to_string();
+        Self::field(path, problem.strip_suffix(&position).unwrap_or(&problem))
+    }
+}

@@ -1,0 +1,84 @@
+//! A request made of literals, and the configuration that the suites share.
+#![allow(dead_code, reason = "each suite uses what it needs")]
+
+use sluicegate_filter_core::{
+    Answer, Asked, Callout, Config, Decision, Headers, Judgement, Outcome, Request, decide, judge,
+};
+
+/// The example of the configuration's documentation, and a rule for each form of `on_failure`.
+pub(crate) const CONFIG: &str = r#"{
+    "service": { "cluster": "sluicegate", "authority": "limits.example", "timeout": "25ms",
+                 "headers": { "Authorization": "Bearer token" } },
+    "rules": [
+        { "name": "health", "match": { "path": { "exact": "/health" } }, "limits": [] },
+        { "name": "login", "match": { "methods": ["POST"], "path": { "exact": "/login" } },
+          "limits": [
+              { "policy": "login", "key": ["client_ip"] },
+              { "policy": "login-account", "key": [{ "header": "x-account" }] }
+          ],
+          "timeout": "50ms", "on_failure": "closed" },
+        { "name": "api", "match": { "path": { "prefix": "/api/" } },
+          "limits": [{ "policy": "api", "key": [{ "header": "x-api-key", "secret": true }], "cost": 2 }],
+          "on_failure": "open" },
+        { "name": "pair", "match": { "path": { "prefix": "/pair" } },
+          "limits": [{ "policy": "pair", "key": ["client_ip", { "header": "X-Tenant", "missing": "shared" }] }],
+          "on_failure": { "closed": { "status": 503 } } }
+    ]
+}"#;
+
+pub(crate) fn config() -> Config {
+    Config::parse(CONFIG.as_bytes()).unwrap()
+}
+
+pub(crate) struct TestRequest {
+    headers: Headers,
+    source: Option<Vec<u8>>,
+}
+
+impl TestRequest {
+    pub(crate) fn new(method: &str, path: impl AsRef<[u8]>) -> Self {
+        let headers = Headers::new(vec![line(":method", method), line(":path", path)]);
+        Self { headers, source: Some(b"203.0.113.7:40000".to_vec()) }
+    }
+
+    pub(crate) fn header(self, name: &str, value: impl AsRef<[u8]>) -> Self {
+        let sent = self.headers.lines().map(|(name, value)| line(name, value));
+        Self { headers: Headers::new(sent.chain([line(name, value)]).collect()), ..self }
+    }
+
+    pub(crate) fn source(self, address: Option<&[u8]>) -> Self {
+        Self { source: address.map(<[u8]>::to_vec), ..self }
+    }
+}
+
+fn line(name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> (Vec<u8>, Vec<u8>) {
+    (name.as_ref().to_vec(), value.as_ref().to_vec())
+}
+
+impl Request for TestRequest {
+    fn headers(&self) -> &Headers {
+        &self.headers
+    }
+
+    fn property(&self, path: &[&str]) -> Option<Vec<u8>> {
+        self.source.clone().filter(|_| path == ["source", "address"])
+    }
+}
+
+/// The question about a request; none when it passes without one.
+pub(crate) fn question(request: &TestRequest) -> Option<Callout> {
+    match decide(&config(), request) {
+        Decision::Pass => None,
+        Decision::Ask(callout) => Some(callout),
+    }
+}
+
+/// What is remembered of a request to this path.
+pub(crate) fn asked(method: &str, path: &str) -> Asked {
+    question(&TestRequest::new(method, path)).unwrap().asked
+}
+
+/// The judgement on a marked answer.
+pub(crate) fn answered(asked: &Asked, status: u16, body: impl AsRef<[u8]>) -> Judgement {
+    judge(asked, Outcome::Answered(Answer { status: Some(status), marked: true, body: body.as_ref() }))
+}

@@ -1,0 +1,203 @@
+//! Which configurations are accepted, and what the others are told. The same cases run natively and as wasm.
+
+#[cfg(target_arch = "wasm32")]
+use wasm_bindgen_test::wasm_bindgen_test as test;
+
+mod common;
+
+use sluicegate_filter_core::{Config, ConfigError, Matcher, OnFailure, RejectStatus};
+
+/// The error for a configuration, as it would be logged.
+fn error(json: &str) -> String {
+    Config::parse(json.as_bytes()).expect_err(json).to_string()
+}
+
+/// A configuration with one rule of these fields must fail with this.
+fn check_rule(fields: &str, expected: &str) {
+    let fields = if fields.contains("limits") { fields.to_owned() } else { format!(r#"{fields}, "limits": []"#) };
+    let error = error(&format!(r#"{{"service":{{"cluster":"c"}},"rules":[{{"name":"a","limits":[]}},{{{fields}}}]}}"#));
+    assert!(error.starts_with(expected), "{fields}: {error}");
+}
+
+fn check_limit(fields: &str, expected: &str) {
+    check_rule(&format!(r#""name":"b","limits":[{{{fields}}}]"#), &format!("rules[1].limits[0]{expected}"));
+}
+
+fn check_service(fields: &str, expected: &str) {
+    let error = error(&format!(r#"{{"service":{{{fields}}},"rules":[]}}"#));
+    assert!(error.starts_with(expected), "{fields}: {error}");
+}
+
+#[test]
+fn the_example_is_accepted() {
+    let config = common::config();
+    let names: Vec<_> = config.rules.iter().map(|rule| rule.name.as_str()).collect();
+    assert_eq!(names, ["health", "login", "api", "pair"]);
+    let timeouts: Vec<_> = config.rules.iter().map(|rule| rule.timeout.ms()).collect();
+    assert_eq!(timeouts, [25, 50, 25, 25]);
+    assert_eq!(config.rules[2].limits[0].cost.tokens(), 2);
+}
+
+#[test]
+fn what_is_left_out_has_its_documented_default() {
+    let json = r#"{"service":{"cluster":"c"},"rules":[{"name":"a","limits":[{"policy":"p","key":["client_ip"]}]}]}"#;
+    let config = Config::parse(json.as_bytes()).unwrap();
+    assert_eq!((config.service.authority.as_str(), config.service.headers.len()), ("sluicegate", 0));
+    let rule = &config.rules[0];
+    assert_eq!((rule.timeout.ms(), rule.on_failure, rule.limits[0].cost.tokens()), (25, OnFailure::Open, 1));
+    assert_eq!(rule.matcher, Matcher::default());
+}
+
+#[test]
+fn each_form_of_on_failure_is_understood() {
+    let on_failure = |form: &str| {
+        let json =
+            format!(r#"{{"service":{{"cluster":"c"}},"rules":[{{"name":"a","limits":[],"on_failure":{form}}}]}}"#);
+        Config::parse(json.as_bytes()).unwrap().rules[0].on_failure
+    };
+    let closed = |code| OnFailure::Closed { status: RejectStatus::new(code).unwrap() };
+    assert_eq!(on_failure(r#""open""#), OnFailure::Open);
+    assert_eq!(on_failure(r#""closed""#), closed(429));
+    assert_eq!(on_failure(r#"{"closed":{}}"#), closed(429));
+    assert_eq!(on_failure(r#"{"closed":{"status":503}}"#), closed(503));
+    assert_eq!(on_failure(r#"{"closed":{"status":503.0}}"#), closed(503));
+}
+
+#[test]
+fn no_configuration_is_an_error_of_its_own() {
+    for nothing in ["", " \n"] {
+        assert_eq!(Config::parse(nothing.as_bytes()).err(), Some(ConfigError::Empty));
+    }
+    assert_eq!(error("{}"), "configuration: missing field `service`");
+    assert_eq!(error("[]"), "configuration: invalid type: sequence, expected an object");
+    assert!(error("{").starts_with("the configuration is not JSON: EOF"));
+    assert!(
+        error(r#"{"service":{"cluster":"c"},"rules":[]} x"#).starts_with("the configuration is not JSON: trailing")
+    );
+    assert!(Config::parse(b"\xff\xfe").is_err());
+}
+
+#[test]
+fn unknown_fields_are_named_with_their_path() {
+    assert_eq!(
+        error(r#"{"service":{"cluster":"c"},"rules":[],"breaker":{}}"#),
+        "breaker: unknown field `breaker`, expected `service` or `rules`"
+    );
+    check_service(r#""cluster":"c","clutser":"c""#, "service.clutser: unknown field `clutser`");
+    check_rule(r#""name":"b","continue":true"#, "rules[1].continue: unknown field `continue`");
+    check_rule(r#""name":"b","match":{"hosts":[]}"#, "rules[1].match.hosts: unknown field `hosts`");
+    check_rule(r#""name":"b","match":{"path":{"regex":"/"}}"#, "rules[1].match.path.regex: unknown field `regex`");
+    check_limit(r#""policy":"p","key":["client_ip"],"shadow":true"#, ".shadow: unknown field `shadow`");
+    check_limit(r#""policy":"p","key":[{"header":"h","cookie":"c"}]"#, ".key[0].cookie: unknown field `cookie`");
+    check_rule(r#""name":"b","on_failure":{"local":{}}"#, "rules[1].on_failure.local: unknown field `local`");
+    check_rule(
+        r#""name":"b","on_failure":{"closed":{"body":""}}"#,
+        "rules[1].on_failure.closed.body: unknown field `body`",
+    );
+}
+
+#[test]
+fn missing_and_empty_fields_are_errors() {
+    check_service("", "service: missing field `cluster`");
+    check_rule(r#""match":{}"#, "rules[1]: missing field `name`");
+    check_limit(r#""key":["client_ip"]"#, ": missing field `policy`");
+    check_limit(r#""policy":"p""#, ": missing field `key`");
+    check_limit(r#""policy":"p","key":[]"#, ".key: a key has 1 to 8 parts");
+    check_limit(r#""policy":"p","key":[{}]"#, ".key[0]: missing field `header`");
+    // What an empty value in YAML becomes.
+    check_rule(r#""name":"b","on_failure":null"#, "rules[1].on_failure: invalid type: null, expected open, closed or");
+    check_rule(r#""name":"b","timeout":null"#, "rules[1].timeout: invalid type: null");
+    check_rule(r#""name":"b","match":null"#, "rules[1].match: invalid type: null");
+    check_rule(r#""name":"b","limits":null"#, "rules[1].limits: invalid type: null");
+    // A list of values in the order of the fields is no object.
+    check_rule(r#""name":"b","match":[]"#, "rules[1].match: invalid type: sequence, expected an object");
+    check_rule(r#""name":"b","match":{"path":["/"]}"#, "rules[1].match.path: invalid type: sequence");
+    check_rule(r#""name":"b","on_failure":{"closed":[503]}"#, "rules[1].on_failure.closed: invalid type: sequence");
+    check_rule(r#""name":"b","limits":[["p",["client_ip"]]]"#, "rules[1].limits[0]: invalid type: sequence");
+}
+
+#[test]
+fn bad_values_are_named_with_their_path() {
+    check_service(r#""cluster":"""#, "service.cluster: use printable characters");
+    check_service(r#""cluster":"c","authority":"a b""#, "service.authority: use printable characters");
+    check_service(r#""cluster":"c","timeout":"0ms""#, "service.timeout: a timeout is a whole number");
+    check_service(r#""cluster":"c","timeout":25"#, "service.timeout: invalid type: integer `25`");
+    check_rule(r#""name":"a b""#, "rules[1].name: \"a b\" is not a name");
+    check_rule(r#""name":"a""#, "rules[1].name: \"a\" is the name of rules[0] too");
+    check_rule(r#""name":"b","timeout":"0.5ms""#, "rules[1].timeout: a timeout is a whole number");
+    check_rule(r#""name":"b","match":{"methods":[]}"#, "rules[1].match.methods: list methods in capitals");
+    check_rule(r#""name":"b","match":{"methods":["get"]}"#, "rules[1].match.methods: list methods in capitals");
+    check_rule(
+        r#""name":"b","on_failure":"close""#,
+        "rules[1].on_failure: invalid value: string \"close\", expected open",
+    );
+    check_limit(r#""policy":"p:q","key":["client_ip"]"#, ".policy: \"p:q\" is not a name");
+    check_limit(r#""policy":"p","key":["ip"]"#, ".key[0]: invalid value: string \"ip\", expected client_ip or");
+    check_limit(r#""policy":"p","key":"client_ip""#, ".key: invalid type: string");
+    check_limit(r#""policy":"p","key":[{"header":"h","missing":"skip"}]"#, ".key[0].missing: unknown variant `skip`");
+    for cost in ["-1", "1.5", "9007199254740992", "\"1\""] {
+        check_limit(&format!(r#""policy":"p","key":["client_ip"],"cost":{cost}"#), ".cost: ");
+    }
+    for status in ["200", "399", "600", "503.5", "-1", "1e9"] {
+        let fields = format!(r#""name":"b","on_failure":{{"closed":{{"status":{status}}}}}"#);
+        check_rule(&fields, "rules[1].on_failure.closed.status: the status of a rejection");
+    }
+}
+
+#[test]
+fn a_question_is_bounded() {
+    let limit = r#"{"policy":"p","key":["client_ip"]}"#;
+    check_rule(
+        &format!(r#""name":"b","limits":[{}]"#, [limit; 17].join(",")),
+        "rules[1].limits: a rule has at most 16",
+    );
+    let parts = [r#""client_ip""#; 9].join(",");
+    check_limit(&format!(r#""policy":"p","key":[{parts}]"#), ".key: a key has 1 to 8 parts");
+}
+
+#[test]
+fn paths_are_written_in_their_normal_form() {
+    let check = |path: &str, normal: &str| {
+        for kind in ["exact", "prefix"] {
+            check_rule(
+                &format!(r#""name":"b","match":{{"path":{{"{kind}":{path:?}}}}}"#),
+                &format!(
+                    "rules[1].match.path.{kind}: requests are compared in their normal form, without a query: write it as {normal:?}"
+                ),
+            );
+        }
+    };
+    check("", "/");
+    check("login", "/login");
+    check("//login", "/login");
+    check("/a/../b", "/b");
+    check("/%6cogin", "/login");
+    check("/login?x", "/login");
+    check("/é", "/%C3%A9");
+    check_rule(r#""name":"b","match":{"path":{}}"#, "rules[1].match.path: give one of exact and prefix");
+    check_rule(r#""name":"b","match":{"path":{"exact":"/a","prefix":"/b"}}"#, "rules[1].match.path: give one of");
+}
+
+#[test]
+fn headers_that_could_never_work_are_refused() {
+    for name in [":path", "host", "x-sluicegate-reason", "a b", ""] {
+        check_limit(&format!(r#""policy":"p","key":[{{"header":{name:?}}}]"#), ".key[0].header: ");
+    }
+    for name in ["content-length", "Host", "x-sluicegate", "x-envoy-max-retries", ":path", "a b", "traceparent"] {
+        let expected = format!("service.headers.{name}: ");
+        check_service(&format!(r#""cluster":"c","headers":{{{name:?}:"x"}}"#), &expected);
+    }
+    check_service(r#""cluster":"c","headers":{"token":"a\r\nb"}"#, "service.headers.token: a header value has no");
+}
+
+#[test]
+fn a_protobuf_struct_is_read_like_json() {
+    // {"nope": "xx…"} as google.protobuf.Struct: one entry, key 1, value 2. Some lengths are the beginning of JSON too.
+    for length in 0..100_u8 {
+        let text = vec![b'x'; length.into()];
+        let head =
+            [b"\x0a".as_slice(), &[10 + length], b"\x0a\x04nope\x12", &[2 + length], b"\x1a", &[length]].concat();
+        let error = Config::parse(&[head, text].concat()).unwrap_err().to_string();
+        assert_eq!(error, "nope: unknown field `nope`, expected `service` or `rules`", "{length} bytes");
+    }
+}
