@@ -1,0 +1,159 @@
+//! HTTP as the tests speak it: no retries, no proxies, a deadline, and answers as plain data.
+
+use std::{
+    net::{IpAddr, Ipv4Addr},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, Result};
+use reqwest::{Method, header::HeaderMap};
+use serde_json::{Value, json};
+use sluicegate_wire::header;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+    time::timeout,
+};
+
+/// Longer than any time limit under test: who runs into this one hangs.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// A client of one server on 127.0.0.1.
+#[derive(Clone, Debug)]
+pub struct Client {
+    http: reqwest::Client,
+    base: String,
+}
+
+impl Client {
+    /// A client that comes from 127.0.0.1.
+    ///
+    /// # Errors
+    /// When the client can't be built.
+    pub fn new(port: u16) -> Result<Self> {
+        Self::from_address(port, Ipv4Addr::LOCALHOST)
+    }
+
+    /// A client that comes from another loopback address, as another user would.
+    ///
+    /// # Errors
+    /// When the client can't be built.
+    pub fn from_address(port: u16, address: Ipv4Addr) -> Result<Self> {
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            .local_address(IpAddr::V4(address))
+            .redirect(reqwest::redirect::Policy::none())
+            .timeout(DEADLINE)
+            .build()?;
+        Ok(Self { http, base: format!("http://127.0.0.1:{port}") })
+    }
+
+    /// Sends a request without a body.
+    ///
+    /// # Errors
+    /// When no whole answer arrives.
+    pub async fn send(&self, method: Method, path: &str, headers: &[(&str, &str)]) -> Result<Answer> {
+        let mut request = self.http.request(method, format!("{}{path}", self.base));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        Answer::of(request).await
+    }
+
+    /// GET without headers.
+    ///
+    /// # Errors
+    /// As [`Client::send`].
+    pub async fn get(&self, path: &str) -> Result<Answer> {
+        self.send(Method::GET, path, &[]).await
+    }
+
+    /// `POST /v1/check` with this body.
+    ///
+    /// # Errors
+    /// As [`Client::send`].
+    pub async fn check(&self, body: &Value) -> Result<Answer> {
+        Answer::of(self.http.post(format!("{}/v1/check", self.base)).json(body)).await
+    }
+
+    /// Takes `cost` tokens of one policy for one subject.
+    ///
+    /// # Errors
+    /// As [`Client::send`].
+    pub async fn take(&self, policy: &str, key: &str, cost: u64) -> Result<Answer> {
+        self.check(&json!({ "checks": [{ "policy": policy, "key": key, "cost": cost }] })).await
+    }
+}
+
+/// A whole answer.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The status.
+    pub status: u16,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: Vec<u8>,
+    /// The time from sending the request to the end of the answer.
+    pub elapsed: Duration,
+}
+
+impl Answer {
+    async fn of(request: reqwest::RequestBuilder) -> Result<Self> {
+        let start = Instant::now();
+        let response = request.send().await?;
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        let body = response.bytes().await?.to_vec();
+        Ok(Self { status, headers, body, elapsed: start.elapsed() })
+    }
+
+    /// A header that is there once, as text; none when absent.
+    ///
+    /// # Panics
+    /// When the header is there twice or is not printable ASCII.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let mut values = self.headers.get_all(name).iter();
+        let value = values.next()?;
+        assert!(values.next().is_none(), "{name} is there twice");
+        Some(value.to_str().unwrap_or_else(|_| panic!("{name} is {value:?}")))
+    }
+
+    /// Why the filter answered or marked the answer.
+    ///
+    /// # Panics
+    /// As [`Answer::header`].
+    #[must_use]
+    pub fn reason(&self) -> Option<&str> {
+        self.header(header::REASON)
+    }
+
+    /// The body as JSON.
+    ///
+    /// # Panics
+    /// When it is something else.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+}
+
+/// Sends bytes as they are, over a connection of their own, and returns the head of the answer with invalid UTF-8
+/// replaced: for what no HTTP library lets a test send.
+///
+/// # Errors
+/// When the server can't be reached, closes before the head is whole, or hangs.
+pub async fn exchange(port: u16, request: &[u8]) -> Result<String> {
+    timeout(DEADLINE, async {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).await?;
+        stream.write_all(request).await?;
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"\r\n\r\n") {
+            // A byte at a time, so as to read nothing of the body; heads are short.
+            answer.push(stream.read_u8().await?);
+        }
+        Ok(String::from_utf8_lossy(&answer).into_owned())
+    })
+    .await
+    .context("the server neither answered nor closed")?
+}

@@ -1,0 +1,101 @@
+//! Envoy with the filter under test.
+
+mod overlay;
+
+use std::{fs, process::Command};
+
+use anyhow::{Context as _, Result, ensure};
+use tempfile::TempDir;
+
+pub use overlay::Overlay;
+
+use crate::{Client, Port, Process, Tool, quiet::starting};
+
+/// A real Envoy that runs `envoy/envoy.yaml` under an [`Overlay`].
+#[derive(Debug)]
+pub struct Envoy {
+    process: Process,
+    ingress: Port,
+    admin: Port,
+    _directory: TempDir,
+}
+
+impl Envoy {
+    /// A running Envoy on free ports.
+    ///
+    /// # Errors
+    /// When Envoy or the filter is missing, or Envoy refuses the configuration.
+    pub async fn start(overlay: &Overlay) -> Result<Self> {
+        Self::start_on(Port::lease()?, Port::lease()?, overlay).await
+    }
+
+    /// The same on ports of the caller's.
+    ///
+    /// # Errors
+    /// As [`Envoy::start`].
+    pub async fn start_on(ingress: Port, admin: Port, overlay: &Overlay) -> Result<Self> {
+        let _starting = starting().await;
+        let directory = tempfile::tempdir()?;
+        let config = directory.path().join("envoy.json");
+        fs::write(&config, overlay.apply(ingress.number(), admin.number())?)?;
+        let mut command = Command::new(Tool::Envoy.path()?);
+        // Hot restart shares memory between all Envoys of a machine.
+        command.args(["--disable-hot-restart", "--concurrency", "2", "--log-level", "warning"]);
+        command.args(["--component-log-level", "wasm:info", "-c"]).arg(&config);
+        let process = Process::spawn("envoy", &mut command, &directory.path().join("envoy.log"))?;
+        let mut envoy = Self { process, ingress, admin, _directory: directory };
+        let (admin, ingress) = (Client::new(envoy.admin.number())?, envoy.port());
+        envoy
+            .process
+            .ready(async || {
+                admin.get("/ready").await.is_ok_and(|answer| answer.status == 200)
+                    && tokio::net::TcpStream::connect(("127.0.0.1", ingress)).await.is_ok()
+            })
+            .await?;
+        Ok(envoy)
+    }
+
+    /// Lets Envoy judge the configuration as it stands, with the filter's path alone replaced: the filter reads its
+    /// own part too.
+    ///
+    /// # Errors
+    /// With what Envoy said against it.
+    pub fn validate(overlay: &Overlay) -> Result<()> {
+        let directory = tempfile::tempdir()?;
+        let config = directory.path().join("envoy.json");
+        fs::write(&config, overlay.apply(10_000, 9_901)?)?;
+        let output = Command::new(Tool::Envoy.path()?).args(["--mode", "validate", "-c"]).arg(&config).output()?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Ok(())
+    }
+
+    /// The port that clients use.
+    #[must_use]
+    pub const fn port(&self) -> u16 {
+        self.ingress.number()
+    }
+
+    /// The port of the admin interface.
+    #[must_use]
+    pub const fn admin_port(&self) -> u16 {
+        self.admin.number()
+    }
+
+    /// The process and its log.
+    #[must_use]
+    pub const fn process(&self) -> &Process {
+        &self.process
+    }
+
+    /// The sum of the counters and gauges whose name contains `part`.
+    ///
+    /// # Errors
+    /// When the admin interface doesn't answer.
+    pub async fn stat(&self, part: &str) -> Result<u64> {
+        let answer = Client::new(self.admin_port())?.get("/stats").await?;
+        let text = String::from_utf8(answer.body).context("stats are text")?;
+        // Histograms have no single number and are left out.
+        let stats = text.lines().filter_map(|line| line.split_once(": "));
+        Ok(stats.filter(|(name, _)| name.contains(part)).filter_map(|(_, value)| value.parse::<u64>().ok()).sum())
+    }
+}

@@ -1,0 +1,38 @@
+//! Real Redis, Sluicegate and Envoy processes on free ports, for the suites in `tests/suite` and for the demo.
+//!
+//! Each fixture owns its process: it starts it, waits by polling until it answers, keeps its log in a directory of its
+//! own, and kills it on drop. When the owning test fails, the logs are printed. The servers that a fault needs and no
+//! real part can play (garbage instead of an answer) run inside the test.
+#![forbid(unsafe_code)]
+
+mod poll;
+mod port;
+mod process;
+mod quiet;
+mod tools;
+
+mod redis_server;
+mod service;
+
+mod envoy;
+
+mod raw_server;
+mod stand_in;
+mod upstream;
+
+mod client;
+mod stack;
+
+pub use client::{Answer, Client, exchange};
+pub use envoy::{Envoy, Overlay};
+pub use poll::until;
+pub use port::Port;
+pub use process::{Process, Signal};
+pub use quiet::quiet;
+pub use raw_server::RawServer;
+pub use redis_server::Redis;
+pub use service::Service;
+pub use stack::Stack;
+pub use stand_in::{Reply, StandIn};
+pub use tools::{Tool, repository};
+pub use upstream::{Seen, Upstream};

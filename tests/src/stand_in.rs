@@ -1,0 +1,102 @@
+//! A stand-in for the service that gives the answers no real service gives.
+
+use std::sync::{Arc, Mutex};
+
+use anyhow::Result;
+use axum::{
+    Router,
+    body::Body,
+    extract::State,
+    http::{HeaderName, HeaderValue, Response, StatusCode},
+};
+use serde_json::json;
+use sluicegate_wire::header;
+use tokio::net::TcpListener;
+
+/// An HTTP/1.1 and HTTP/2 server that gives every request the same [`Reply`]. It lives as long as the runtime it was
+/// started on.
+#[derive(Debug)]
+pub struct StandIn {
+    port: u16,
+    reply: Arc<Mutex<Reply>>,
+}
+
+/// An answer of the stand-in.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    status: u16,
+    headers: Vec<(&'static str, Vec<u8>)>,
+    body: Vec<u8>,
+}
+
+impl Reply {
+    /// What the service says to a check that passes.
+    #[must_use]
+    pub fn allowed() -> Self {
+        let result = json!({
+            "check": 0, "policy": "api", "limit": "minute", "allowed": true, "reason": "ok", "capacity": 10,
+            "window_ms": 60_000, "remaining": 9, "retry_after_ms": 0, "next_ms": 6_000, "full_ms": 6_000,
+        });
+        let body = json!({ "allowed": true, "results": [result] }).to_string();
+        Self::answer(200, body).with_header("content-type", "application/json").with_header(header::MARKER, "0.1.0")
+    }
+
+    /// A status and a body without any header.
+    #[must_use]
+    pub fn answer(status: u16, body: impl Into<Vec<u8>>) -> Self {
+        Self { status, headers: Vec::new(), body: body.into() }
+    }
+
+    /// The same answer with one more header, or another value for one that it has; any bytes that HTTP can carry.
+    #[must_use]
+    pub fn with_header(mut self, name: &'static str, value: impl Into<Vec<u8>>) -> Self {
+        self.headers.retain(|(present, _)| *present != name);
+        self.headers.push((name, value.into()));
+        self
+    }
+
+    /// The same answer with the marker that the filter looks for.
+    #[must_use]
+    pub fn marked(self) -> Self {
+        self.with_header(header::MARKER, "0.1.0")
+    }
+}
+
+impl StandIn {
+    /// A stand-in on a free port that gives `reply`.
+    ///
+    /// # Errors
+    /// When it can't listen.
+    pub async fn start(reply: Reply) -> Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let port = listener.local_addr()?.port();
+        let reply = Arc::new(Mutex::new(reply));
+        let app = Router::new().fallback(answer).with_state(Arc::clone(&reply));
+        tokio::spawn(async move { axum::serve(listener, app).await });
+        Ok(Self { port, reply })
+    }
+
+    /// The reply from now on.
+    ///
+    /// # Panics
+    /// Never: the lock is held for a move only.
+    pub fn reply_with(&self, reply: Reply) {
+        *self.reply.lock().unwrap() = reply;
+    }
+
+    /// The port.
+    #[must_use]
+    pub const fn port(&self) -> u16 {
+        self.port
+    }
+}
+
+async fn answer(State(reply): State<Arc<Mutex<Reply>>>) -> Response<Body> {
+    let Reply { status, headers, body } = reply.lock().unwrap().clone();
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = StatusCode::from_u16(status).unwrap();
+    for (name, value) in headers {
+        response.headers_mut().append(HeaderName::from_static(name), HeaderValue::from_bytes(&value).unwrap());
+    }
+    response
+}
