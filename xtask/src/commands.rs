@@ -1,0 +1,95 @@
+//! What each command does, as a list of phases.
+
+use std::process::Command;
+
+use anyhow::{Result, ensure};
+use clap::{Parser, Subcommand};
+
+use crate::{build, lint, process, progress::Phases, setup, workspace::Workspace};
+
+/// The developer's commands of Sluicegate.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    command: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Install into .tools/ all that demo, test and lint need; each step is done once and kept
+    Setup,
+    /// Show rate limiting, an outage and the recovery, with real Redis, Envoy, filter and service
+    Demo {
+        /// Leave everything running until Ctrl-C and print the addresses
+        #[arg(long)]
+        keep: bool,
+    },
+    /// Build everything and run the whole test suite, natively and as wasm
+    Test {
+        /// Arguments for `cargo test`, after `--`; with any of them the wasm tests are left to a run without
+        #[arg(last = true)]
+        cargo_test: Vec<String>,
+    },
+    /// Build the filter and copy it to target/sluicegate_filter.wasm
+    BuildFilter,
+    /// Check format, clippy, docs, the Lua scripts and the rules of the house
+    Lint,
+    /// Lint, then test: what has to pass before a change lands
+    Ci,
+}
+
+impl Cli {
+    pub(crate) fn run(self) -> Result<()> {
+        let workspace = Workspace::load()?;
+        let mut phases = Phases::default();
+        match self.command {
+            Action::Setup => phases.run("setup", || setup::everything(&workspace).map(drop)),
+            Action::Demo { keep } => demo(&workspace, &mut phases, keep),
+            Action::Test { cargo_test } => test(&workspace, &mut phases, &cargo_test),
+            Action::BuildFilter => {
+                let wasm = phases.run("setup", || setup::for_filter(&workspace))?;
+                phases.run("build the filter", || build::filter(&workspace, &wasm).map(drop))
+            }
+            Action::Lint => lint::all(&workspace, &mut phases),
+            Action::Ci => lint::all(&workspace, &mut phases).and_then(|()| test(&workspace, &mut phases, &[])),
+        }
+    }
+}
+
+fn demo(workspace: &Workspace, phases: &mut Phases, keep: bool) -> Result<()> {
+    let tools = phases.run("setup", || setup::for_demo(workspace))?;
+    let filter = phases.run("build the filter", || build::filter(workspace, &tools.wasm))?;
+    phases.run("build", || process::run(workspace.cargo("build").args(["--bin", "sluicegate", "--bin", "demo"])))?;
+
+    // Run as built: `cargo run -p` would choose other features for that package alone and compile once more.
+    let mut demo = Command::new(workspace.program("demo"));
+    demo.current_dir(&workspace.root).args(keep.then_some("--keep"));
+    tools.apply(&mut demo);
+    build::apply(workspace, &filter, &mut demo);
+    process::run(&mut demo)
+}
+
+fn test(workspace: &Workspace, phases: &mut Phases, cargo_test: &[String]) -> Result<()> {
+    let tools = phases.run("setup", || setup::for_tests(workspace))?;
+    let filter = phases.run("build the filter", || build::filter(workspace, &tools.demo.wasm))?;
+    phases.run("build", || process::run(workspace.cargo("build").args(["--lib", "--bins", "--tests"])))?;
+
+    let mut native = workspace.cargo("test");
+    native.arg("--no-fail-fast").args(cargo_test);
+    tools.apply(&mut native);
+    build::apply(workspace, &filter, &mut native);
+    let native = phases.run("test", || process::run(&mut native));
+
+    if cargo_test.is_empty() {
+        // Also after a failure: both results help to find its cause.
+        let mut wasm = tools.demo.wasm.cargo(workspace, "test");
+        wasm.args(["--package", "sluicegate-filter-core", "--tests"]);
+        wasm.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER", &tools.wasm_test_runner);
+        tools.apply(&mut wasm);
+        let wasm = phases.run("test as wasm", || process::run(&mut wasm));
+        ensure!(wasm.is_ok() || native.is_ok(), "tests failed, natively and as wasm");
+        wasm?;
+    }
+    native
+}

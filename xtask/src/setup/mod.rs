@@ -1,0 +1,84 @@
+//! What demo, test and lint need, made ready in `.tools/` or by apt.
+
+mod apt;
+mod clients;
+mod debian_rust;
+mod envoy;
+mod python;
+mod redis_server;
+mod wasm_target;
+mod wasm_test_runner;
+
+use std::{env, ffi::OsString, path::PathBuf, process::Command};
+
+use anyhow::Result;
+
+pub(crate) use self::wasm_target::WasmToolchain;
+use crate::{tools_dir::ToolsDir, workspace::Workspace};
+
+/// What the demo runs.
+pub(crate) struct DemoTools {
+    bin: PathBuf,
+    envoy: PathBuf,
+    pub(crate) wasm: WasmToolchain,
+}
+
+/// What the tests run: the demo's tools, and clients in other languages.
+pub(crate) struct TestTools {
+    pub(crate) demo: DemoTools,
+    python: PathBuf,
+    node_modules: PathBuf,
+    pub(crate) wasm_test_runner: PathBuf,
+}
+
+impl DemoTools {
+    /// Tells `command` where the tools are.
+    pub(crate) fn apply(&self, command: &mut Command) {
+        let rest = env::var_os("PATH").unwrap_or_default();
+        let mut path = OsString::from(&self.bin);
+        path.push(":");
+        path.push(rest);
+        command.env("PATH", path).env("SLUICEGATE_ENVOY", &self.envoy);
+    }
+}
+
+impl TestTools {
+    /// Tells `command` where the tools are.
+    pub(crate) fn apply(&self, command: &mut Command) {
+        self.demo.apply(command);
+        command.env("SLUICEGATE_PYTHON", &self.python).env("SLUICEGATE_NODE_MODULES", &self.node_modules);
+    }
+}
+
+/// All that any command needs.
+pub(crate) fn everything(workspace: &Workspace) -> Result<TestTools> {
+    for_lint(workspace)?;
+    for_tests(workspace)
+}
+
+pub(crate) fn for_lint(workspace: &Workspace) -> Result<WasmToolchain> {
+    apt::ensure("luacheck", "lua-check", &ToolsDir::open(&workspace.root)?)?;
+    for_filter(workspace)
+}
+
+pub(crate) fn for_filter(workspace: &Workspace) -> Result<WasmToolchain> {
+    WasmToolchain::find(&ToolsDir::open(&workspace.root)?)
+}
+
+pub(crate) fn for_demo(workspace: &Workspace) -> Result<DemoTools> {
+    demo_tools(&ToolsDir::open(&workspace.root)?)
+}
+
+pub(crate) fn for_tests(workspace: &Workspace) -> Result<TestTools> {
+    let tools = ToolsDir::open(&workspace.root)?;
+    let demo = demo_tools(&tools)?;
+    let clients = clients::find(&tools)?;
+    let wasm_test_runner = wasm_test_runner::find(workspace, &tools)?;
+    Ok(TestTools { demo, python: clients.python, node_modules: clients.node_modules, wasm_test_runner })
+}
+
+fn demo_tools(tools: &ToolsDir) -> Result<DemoTools> {
+    redis_server::find(tools)?;
+    let envoy = envoy::find(tools)?;
+    Ok(DemoTools { bin: tools.join("bin"), envoy, wasm: WasmToolchain::find(tools)? })
+}
