@@ -44,8 +44,12 @@ impl Cli {
         let workspace = Workspace::load()?;
         let mut phases = Phases::default();
         match self.command {
-            Action::Setup => phases.run("setup", || setup::everything(&workspace).map(drop)),
-            Action::Demo { keep } => demo(&workspace, &mut phases, keep),
+            Action::Setup => {
+                setup::everything(&workspace)?;
+                eprintln!("setup: all is there");
+                Ok(())
+            }
+            Action::Demo { keep } => demo(&workspace, phases, keep),
             Action::Test { cargo_test } => test(&workspace, &mut phases, &cargo_test),
             Action::BuildFilter => {
                 let wasm = phases.run("setup", || setup::for_filter(&workspace))?;
@@ -57,7 +61,7 @@ impl Cli {
     }
 }
 
-fn demo(workspace: &Workspace, phases: &mut Phases, keep: bool) -> Result<()> {
+fn demo(workspace: &Workspace, mut phases: Phases, keep: bool) -> Result<()> {
     let tools = phases.run("setup", || setup::for_demo(workspace))?;
     let filter = phases.run("build the filter", || build::filter(workspace, &tools.wasm))?;
     phases.run("build", || process::run(workspace.cargo("build").args(["--bin", "sluicegate", "--bin", "demo"])))?;
@@ -67,7 +71,8 @@ fn demo(workspace: &Workspace, phases: &mut Phases, keep: bool) -> Result<()> {
     demo.current_dir(&workspace.root).args(keep.then_some("--keep"));
     tools.apply(&mut demo);
     build::apply(workspace, &filter, &mut demo);
-    process::run(&mut demo)
+    drop(phases);
+    process::replace(&mut demo)
 }
 
 fn test(workspace: &Workspace, phases: &mut Phases, cargo_test: &[String]) -> Result<()> {

@@ -4,6 +4,7 @@ use std::{
     env,
     ffi::OsStr,
     fs::{self, File},
+    os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
     process::{Command, ExitStatus, Stdio},
     sync::mpsc,
@@ -24,6 +25,11 @@ const LOG_LINES: usize = 25;
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let status = command.stdin(Stdio::null()).status().with_context(|| describe(command))?;
     check(command, status)
+}
+
+/// Becomes `command`, so that Ctrl-C reaches it alone and its clean-up is waited for. Returns only when that fails.
+pub(crate) fn replace(command: &mut Command) -> Result<()> {
+    Err(command.stdin(Stdio::null()).exec()).with_context(|| describe(command))
 }
 
 /// Runs and gives what was printed.

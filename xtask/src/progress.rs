@@ -45,7 +45,8 @@ impl Phases {
 
 impl Drop for Phases {
     fn drop(&mut self) {
-        if self.done.is_empty() {
+        // One phase has told already what it did.
+        if self.done.len() < 2 {
             return;
         }
         eprintln!();
