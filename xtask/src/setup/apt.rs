@@ -1,6 +1,6 @@
 //! Programs that Debian's package manager installs, where it can.
 
-use std::{path::PathBuf, process::Command, sync::OnceLock};
+use std::{fs, path::PathBuf, process::Command, sync::OnceLock};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
@@ -38,14 +38,14 @@ pub(super) fn install(package: &str, missing: &str, tools: &ToolsDir) -> Result<
 /// no root.
 pub(super) fn unpack(packages: &[String], folder: &str, step: &Step, tools: &ToolsDir) -> Result<()> {
     let archives = tools.join("debs");
-    std::fs::create_dir_all(&archives).context("creating .tools/debs")?;
+    fs::create_dir_all(&archives).context("creating .tools/debs")?;
     let log = tools.log(folder);
     process::run_logged(step, &log, Command::new("apt-get").current_dir(&archives).arg("download").args(packages))?;
-    for archive in std::fs::read_dir(&archives).context("reading .tools/debs")? {
+    for archive in fs::read_dir(&archives).context("reading .tools/debs")? {
         let archive = archive.context("reading .tools/debs")?.path();
         process::run_logged(step, &log, Command::new("dpkg").arg("-x").arg(archive).arg(tools.join(folder)))?;
     }
-    std::fs::remove_dir_all(&archives).context("removing .tools/debs")
+    fs::remove_dir_all(&archives).context("removing .tools/debs")
 }
 
 /// The packages that `roots` depend on, themselves included, except those that `leave_out` names.
