@@ -1,20 +1,18 @@
--- Takes tokens from several buckets in one step. The limits of one unit are taken from all together or not at all;
--- units don't see each other's outcome. Nothing is written for a unit that takes nothing.
+-- Takes tokens from several limits in one step. The limits of one unit are taken from all together or not at all, and
+-- units are judged one after another, each on its own. A unit that takes nothing writes nothing, but for a count of
+-- denials where a policy bans. A key that somebody else wrote is an error before anything is written; in a unit of
+-- shadow checks it is a limit without tokens.
 --
--- KEYS    one bucket for each limit, unit after unit
--- ARGV    takes: how many equal takes to try, one after another, for each unit
---         then for each unit: the number of its limits, then for each of those
---           mode: "g" refills all the time, "i" in whole periods
---           cost, capacity, refill, per ms; for "g" refill / per is reduced and capacity * per at most 2^53
--- Output  now in ms; then for each unit: how many of the takes were granted, then for each of its limits the bucket as
---         it was before them: tokens, last ms, part
-
--- A greedy bucket in exact integers. It refills `refill` tokens in `per` ms, reduced, so one ms adds `refill` units and
--- a token is `per` units. It held exactly `tokens` tokens at the instant `part / refill` ms before `last`; what has
--- come in since then is never rounded, only not yet a whole token.
---
--- A bucket is stored as one integer, which Redis keeps without a string: the tokens, then `last` in 13 digits; then
--- `:part` where it isn't 0, which takes a refill that doesn't divide evenly into ms.
+-- KEYS    check after check, as described at "A check" below
+-- ARGV    from, until: the time in ms that every quota's boundaries cover; outside of it nothing is done
+--         takes: how many equal takes to try, one after another, for each unit
+--         then for each unit: 1 when it is enforced, 0 for shadow checks, whose denials don't count towards bans; the
+--           number of its checks, then for each check its cost, then the check
+-- Output  now in ms, and nothing else outside of from..until
+--         then for each unit: how many of the takes were granted, then for each check
+--           whether an override was found 0/1, ms that a ban still lasts, denials counted before
+--           then each of its limits as it was before the takes: tokens, last ms, part (a quota: its window's begin and
+--           end in place of the last two); after an override also capacity, refill, per
 
 -- Exact for integers up to 2^53, where floor(a / b) is not: fmod never rounds.
 local function divide(a, b)
@@ -27,19 +25,36 @@ local function divide_up(a, b)
   return left > 0 and quotient + 1 or quotient
 end
 
-local function decode(stored)
-  local digits, part = string.match(stored, "^(%d+):?(%d*)$")
-  if not digits then
+-- What a key holds is one integer, which Redis keeps without a string: a count, then a time in 13 digits of ms. For a
+-- bucket that is its tokens, and when it held just those; `:part` follows where a refill doesn't divide evenly into ms.
+-- For a quota it is negative: what was used of it, and when that window began.
+
+-- The count and the time in a string of digits; nothing where somebody else wrote it.
+local function decode(digits)
+  local count = #digits > 13 and tonumber(string.sub(digits, 1, -14)) or 0
+  if #digits == 0 or count > 9007199254740992 then
     return nil
   end
-  local tokens = #digits > 13 and tonumber(string.sub(digits, 1, -14)) or 0
-  return tokens, tonumber(string.sub(digits, -13)), tonumber(part) or 0
+  return count, tonumber(string.sub(digits, -13))
 end
 
-local function encode(tokens, last, part)
+local function decode_bucket(stored)
+  local digits, part = string.match(stored, "^(%d+):?(%d*)$")
+  local tokens, last
+  if digits and #part <= 16 then
+    tokens, last = decode(digits)
+  end
+  return tokens, last, tonumber(part) or 0
+end
+
+local function encode_bucket(tokens, last, part)
   local stored = tokens > 0 and string.format("%.0f%013.0f", tokens, last) or string.format("%.0f", last)
   return part > 0 and string.format("%s:%.0f", stored, part) or stored
 end
+
+-- A greedy bucket in exact integers. It refills `refill` tokens in `per` ms, reduced, so one ms adds `refill` units and
+-- a token is `per` units. It held exactly `tokens` tokens at the instant `part / refill` ms before `last`; what has
+-- come in since then is never rounded, only not yet a whole token.
 
 -- The bucket as it is at `now`. A clock behind `last` adds nothing.
 local function refilled(tokens, last, part, now, capacity, refill, per)
@@ -69,7 +84,7 @@ local function refill_ms(wanted, last, part, now, refill, per)
 end
 
 -- A bucket that refills in steps: `refill` tokens at each whole `per` ms after `last`, which is the first take or the
--- step before. It is stored like a greedy bucket, without a part.
+-- step before.
 
 local function stepped(tokens, last, now, capacity, refill, per)
   if tokens >= capacity then
@@ -82,66 +97,348 @@ local function stepped(tokens, last, now, capacity, refill, per)
   return tokens + steps * refill, last + steps * per
 end
 
+-- The ms until `wanted` tokens more are there, at least 1; a `last` ahead of the clock is not counted.
 local function steps_ms(wanted, last, now, refill, per)
   return math.max(1, divide_up(wanted, refill) * per - math.max(0, now - last))
 end
 
+-- Limits, as the caller describes them and as the store holds them. KEYS and ARGV are read front to back.
+--
+-- A limit in ARGV is its mode and numbers:
+--   "g" capacity refill per     a bucket that refills all the time; reduced, capacity * per at most 2^53
+--   "i" capacity refill per     a bucket that refills in whole periods of `per` ms
+--   "q" quota count boundaries  a calendar quota, and where its windows begin and end around now, in ms
+
+local key_at, arg_at = 0, 0
+
+local function next_key()
+  key_at = key_at + 1
+  return KEYS[key_at]
+end
+
+local function next_arg()
+  arg_at = arg_at + 1
+  return ARGV[arg_at]
+end
+
+local function next_number()
+  return tonumber(next_arg())
+end
+
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-local takes = tonumber(ARGV[1])
-local reply = { now }
-local key, arg = 0, 2
 
-while arg <= #ARGV do
-  local limits = {}
-  local granted = takes
-  local count = tonumber(ARGV[arg])
-  arg = arg + 1
-  for i = 1, count do
-    key = key + 1
-    local greedy = ARGV[arg] == "g"
-    local cost, capacity = tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2])
-    local refill, per = tonumber(ARGV[arg + 3]), tonumber(ARGV[arg + 4])
-    arg = arg + 5
-
-    local tokens, last, part = capacity, now, 0
-    local stored = redis.call("GET", KEYS[key])
-    if stored then
-      tokens, last, part = decode(stored)
-      if not tokens then
-        return redis.error_reply("SLUICEGATE not a bucket: " .. KEYS[key])
-      end
-      local fill_ms = greedy and divide_up(capacity * per, refill) or divide_up(capacity, refill) * per
-      if last - now > fill_ms then
-        -- The clock went back by more than a whole refill: this is the time now, and nothing has come in.
-        last, part = now, 0
-      end
-      if greedy then
-        tokens, last, part = refilled(tokens, last, part, now, capacity, refill, per)
-      else
-        tokens, last = stepped(tokens, last, now, capacity, refill, per)
-        part = 0
-      end
-    end
-    if cost > 0 then
-      granted = math.min(granted, (divide(tokens, cost)))
-    end
-    limits[i] = { KEYS[key], greedy, cost, capacity, refill, per, tokens, last, part }
+-- What a key holds; where it can't be read, nothing, and what Redis says about it.
+local function get(key)
+  local stored = redis.pcall("GET", key)
+  if type(stored) == "table" then
+    return nil, "ERR " .. key .. ": " .. stored.err
   end
+  return stored
+end
 
-  reply[#reply + 1] = granted
-  for i = 1, count do
-    local name, greedy, cost, capacity, refill, per, tokens, last, part = unpack(limits[i])
-    reply[#reply + 1] = tokens
-    reply[#reply + 1] = last
-    reply[#reply + 1] = part
-    if granted > 0 and cost > 0 then
-      local left = tokens - granted * cost
-      local ttl = greedy and refill_ms(capacity - left, last, part, now, refill, per)
-        or steps_ms(capacity - left, last, now, refill, per)
-      redis.call("SET", name, encode(left, last, part), "PX", string.format("%.0f", ttl))
+local function foreign(key)
+  return "ERR " .. key .. " holds something else"
+end
+
+-- An override has a line for each limit it changes: its name, mode and numbers, as in "burst g 10 1 1000" or "month q
+-- 500". A line of another mode than the limit's is left over from another policy. False where numbers are missing.
+local function apply(override, limit)
+  local name = string.match(limit.key, "}:(.*)$")
+  local _, found = string.find(override, "\n" .. name .. " " .. limit.mode .. " ", 1, true)
+  if not found then
+    return true
+  end
+  local pattern = limit.mode == "q" and "^(%d+)\n" or "^(%d+) (%d+) (%d+)\n"
+  local capacity, refill, per = string.match(override, pattern, found + 1)
+  limit.capacity, limit.refill, limit.per = tonumber(capacity), tonumber(refill), tonumber(per)
+  return capacity and limit.capacity > 0 and (limit.mode == "q" or limit.refill > 0 and limit.per > 0)
+end
+
+-- The window that holds a time: where it begins and ends.
+local function window_at(boundaries, time)
+  for i = 1, #boundaries - 1 do
+    if boundaries[i] <= time and time < boundaries[i + 1] then
+      return boundaries[i], boundaries[i + 1]
     end
   end
 end
 
+-- False where somebody else wrote the key. So does `load_bucket`.
+local function load_quota(limit, stored)
+  local start, finish = window_at(limit.boundaries, now)
+  local used, charged = 0, nil
+  local digits = stored and string.match(stored, "^%-(%d+)$")
+  if digits then
+    used, charged = decode(digits)
+  end
+  if stored and (digits and not used or not digits and not decode_bucket(stored)) then
+    return false
+  end
+  if not charged or charged < start then
+    used = 0
+  elseif charged > start then
+    -- The clock went back: go on in the window that was charged, unless it is further away than the caller looks.
+    local _, charged_finish = window_at(limit.boundaries, charged)
+    if charged_finish then
+      start, finish = charged, charged_finish
+    end
+  end
+  limit.tokens = math.max(0, limit.capacity - used)
+  limit.used, limit.last, limit.part = used, start, finish
+  return true
+end
+
+local function load_bucket(limit, stored)
+  local greedy = limit.mode == "g"
+  local capacity, refill, per = limit.capacity, limit.refill, limit.per
+  local tokens, last, part
+  if stored then
+    tokens, last, part = decode_bucket(stored)
+  end
+  if tokens then
+    local fill_ms = greedy and divide_up(capacity * per, refill) or divide_up(capacity, refill) * per
+    if last - now > fill_ms then
+      -- The clock went back by more than a whole refill: this is the time now, and nothing has come in.
+      last, part = now, 0
+    end
+    if greedy then
+      tokens, last, part = refilled(tokens, last, part, now, capacity, refill, per)
+    else
+      tokens, last = stepped(tokens, last, now, capacity, refill, per)
+      part = 0
+    end
+  else
+    -- A quota of this name counted something else.
+    if stored and not string.find(stored, "^%-%d+$") then
+      return false
+    end
+    tokens, last, part = capacity, now, 0
+  end
+  limit.tokens, limit.last, limit.part = tokens, last, part
+  return true
+end
+
+-- Limits by key: two checks of one call may share them, and then see each other's takes.
+local loaded = {}
+
+-- The next limit of KEYS and ARGV, as the store holds it now. One that can't be read has no tokens, and says why in
+-- `fault`.
+local function next_limit(override)
+  local limit = { key = next_key(), mode = next_arg(), capacity = next_number() }
+  if limit.mode == "q" then
+    local boundaries = {}
+    for i = 1, next_number() do
+      boundaries[i] = next_number()
+    end
+    limit.boundaries = boundaries
+  else
+    limit.refill, limit.per = next_number(), next_number()
+  end
+  if loaded[limit.key] then
+    return loaded[limit.key]
+  end
+  loaded[limit.key] = limit
+  if override and not apply(override, limit) then
+    limit.fault = foreign(limit.key .. "'s override")
+  else
+    local stored
+    stored, limit.fault = get(limit.key)
+    local load = limit.mode == "q" and load_quota or load_bucket
+    if not limit.fault and not load(limit, stored) then
+      limit.fault = foreign(limit.key)
+    end
+  end
+  if limit.fault then
+    -- The numbers may be an override's that makes no sense.
+    limit.capacity, limit.refill, limit.per = 1, 1, 1
+    limit.tokens, limit.used, limit.last, limit.part = 0, 0, now, limit.mode == "q" and now + 1 or 0
+  end
+  return limit
+end
+
+-- Stores what is left of a limit, to expire when it is full again.
+local function save(limit)
+  local tokens = limit.tokens
+  local value, ttl
+  if limit.mode == "q" then
+    value = string.format("-%.0f%013.0f", limit.capacity - tokens, limit.last)
+    ttl = math.max(1, limit.part - math.max(now, limit.last))
+  else
+    local missing = limit.capacity - tokens
+    value = encode_bucket(tokens, limit.last, limit.part)
+    ttl = limit.mode == "g" and refill_ms(missing, limit.last, limit.part, now, limit.refill, limit.per)
+      or steps_ms(missing, limit.last, now, limit.refill, limit.per)
+  end
+  redis.call("SET", limit.key, value, "PX", string.format("%.0f", ttl))
+end
+
+-- A check: a policy's limits for one subject, with the keys that stand beside them.
+--
+-- In KEYS: the override where the policy allows one, the ban where it has one, then a key for each limit.
+-- In ARGV: override 0/1, ban after, within ms, for ms (0 0 0 without), the number of limits, then each limit.
+
+-- An override that nobody gave an end lives as long as it is used.
+local KEEP_MS = 366 * 86400 * 1000
+
+local function next_override()
+  if next_arg() ~= "1" then
+    return nil
+  end
+  local key = next_key()
+  local override, fault = get(key)
+  if override and string.sub(override, 1, 4) == "keep" then
+    redis.call("PEXPIRE", key, string.format("%.0f", KEEP_MS))
+  end
+  return override, fault
+end
+
+-- A ban is stored as its end, negative, or while denials are counted as their number and when the first one was.
+local function next_ban()
+  local after, within, length = next_number(), next_number(), next_number()
+  if after == 0 then
+    return nil
+  end
+  local ban = { key = next_key(), after = after, within = within, length = length, denials = 0, since = now, left = 0 }
+  local stored, fault = get(ban.key)
+  if not stored then
+    return ban, fault
+  end
+  local sign, digits = string.match(stored, "^(%-?)(%d+)$")
+  local denials, time
+  if digits then
+    denials, time = decode(digits)
+  end
+  if not time then
+    return ban, foreign(ban.key)
+  end
+  if sign == "-" then
+    -- After the clock went back, at most a whole ban from now.
+    ban.left = math.min(length, math.max(0, time - now))
+  elseif math.abs(now - time) < within then
+    ban.denials, ban.since = denials, time
+  end
+  return ban
+end
+
+-- The next check, with the first thing that is wrong in `fault`.
+local function next_check()
+  local check = { limits = {} }
+  local override_fault, ban_fault
+  check.override, override_fault = next_override()
+  check.ban, ban_fault = next_ban()
+  check.fault = override_fault or ban_fault
+  for i = 1, next_number() do
+    local limit = next_limit(check.override)
+    check.limits[i] = limit
+    check.fault = check.fault or limit.fault
+  end
+  return check
+end
+
+-- Counts `denials` more, and bans when they are enough.
+local function count_denials(ban, denials)
+  local value, ttl
+  if ban.denials + denials >= ban.after then
+    value, ttl = string.format("-%013.0f", now + ban.length), ban.length
+  else
+    value = string.format("%.0f%013.0f", ban.denials + denials, ban.since)
+    ttl = math.max(1, ban.within - math.max(0, now - ban.since))
+  end
+  redis.call("SET", ban.key, value, "PX", string.format("%.0f", ttl))
+end
+
+local from, till, takes = next_number(), next_number(), next_number()
+if now < from or now >= till then
+  return { now }
+end
+local reply, size = { now }, 1
+
+local function say(a, b, c)
+  reply[size + 1], reply[size + 2], reply[size + 3] = a, b, c
+  size = size + 3
+end
+
+-- Whether a take of the check's cost fails on its own limits as they are now.
+local function denies(check)
+  for _, limit in ipairs(check.limits) do
+    if limit.tokens < check.cost then
+      return true
+    end
+  end
+end
+
+-- How many of the takes all limits of a unit grant.
+local function grants(unit)
+  local granted = takes
+  for _, check in ipairs(unit) do
+    if check.fault or check.ban and check.ban.left > 0 then
+      return 0
+    end
+    if check.cost > 0 then
+      for _, limit in ipairs(check.limits) do
+        granted = math.min(granted, (divide(limit.tokens, check.cost)))
+      end
+    end
+  end
+  return granted
+end
+
+-- Of equal denials one after another, those count that come before the first ban.
+local function ban_for(unit, denied)
+  local bans = {}
+  for _, check in ipairs(unit) do
+    if check.ban and check.ban.left > 0 then
+      return
+    elseif check.ban and check.cost > 0 and denies(check) then
+      bans[#bans + 1] = check.ban
+      denied = math.min(denied, math.max(1, check.ban.after - check.ban.denials))
+    end
+  end
+  for _, ban in ipairs(bans) do
+    count_denials(ban, denied)
+  end
+end
+
+local units = {}
+while arg_at < #ARGV do
+  local unit = { enforced = next_arg() == "1" }
+  for i = 1, next_number() do
+    local cost = next_number()
+    unit[i] = next_check()
+    unit[i].cost = cost
+    if unit.enforced and unit[i].fault then
+      return redis.error_reply(unit[i].fault)
+    end
+  end
+  units[#units + 1] = unit
+end
+
+local taken = {}
+for _, unit in ipairs(units) do
+  local granted = grants(unit)
+  size = size + 1
+  reply[size] = granted
+  for _, check in ipairs(unit) do
+    local ban = check.ban
+    say(check.override and 1 or 0, ban and ban.left or 0, ban and ban.denials or 0)
+    for _, limit in ipairs(check.limits) do
+      say(limit.tokens, limit.last, limit.part)
+      if check.override then
+        say(limit.capacity, limit.refill or 0, limit.per or 0)
+      end
+      if granted > 0 and check.cost > 0 then
+        limit.tokens = limit.tokens - granted * check.cost
+        taken[#taken + 1] = limit
+      end
+    end
+  end
+  if unit.enforced and granted < takes then
+    ban_for(unit, takes - granted)
+  end
+end
+
+for _, limit in ipairs(taken) do
+  save(limit)
+end
 return reply

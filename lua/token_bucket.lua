@@ -10,13 +10,6 @@
 --
 -- The bucket starts full, a denied call changes nothing, and the key expires when the bucket is full again.
 
--- A greedy bucket in exact integers. It refills `refill` tokens in `per` ms, reduced, so one ms adds `refill` units and
--- a token is `per` units. It held exactly `tokens` tokens at the instant `part / refill` ms before `last`; what has
--- come in since then is never rounded, only not yet a whole token.
---
--- A bucket is stored as one integer, which Redis keeps without a string: the tokens, then `last` in 13 digits; then
--- `:part` where it isn't 0, which takes a refill that doesn't divide evenly into ms.
-
 -- Exact for integers up to 2^53, where floor(a / b) is not: fmod never rounds.
 local function divide(a, b)
   local left = math.fmod(a, b)
@@ -28,19 +21,36 @@ local function divide_up(a, b)
   return left > 0 and quotient + 1 or quotient
 end
 
-local function decode(stored)
-  local digits, part = string.match(stored, "^(%d+):?(%d*)$")
-  if not digits then
+-- What a key holds is one integer, which Redis keeps without a string: a count, then a time in 13 digits of ms. For a
+-- bucket that is its tokens, and when it held just those; `:part` follows where a refill doesn't divide evenly into ms.
+-- For a quota it is negative: what was used of it, and when that window began.
+
+-- The count and the time in a string of digits; nothing where somebody else wrote it.
+local function decode(digits)
+  local count = #digits > 13 and tonumber(string.sub(digits, 1, -14)) or 0
+  if #digits == 0 or count > 9007199254740992 then
     return nil
   end
-  local tokens = #digits > 13 and tonumber(string.sub(digits, 1, -14)) or 0
-  return tokens, tonumber(string.sub(digits, -13)), tonumber(part) or 0
+  return count, tonumber(string.sub(digits, -13))
 end
 
-local function encode(tokens, last, part)
+local function decode_bucket(stored)
+  local digits, part = string.match(stored, "^(%d+):?(%d*)$")
+  local tokens, last
+  if digits and #part <= 16 then
+    tokens, last = decode(digits)
+  end
+  return tokens, last, tonumber(part) or 0
+end
+
+local function encode_bucket(tokens, last, part)
   local stored = tokens > 0 and string.format("%.0f%013.0f", tokens, last) or string.format("%.0f", last)
   return part > 0 and string.format("%s:%.0f", stored, part) or stored
 end
+
+-- A greedy bucket in exact integers. It refills `refill` tokens in `per` ms, reduced, so one ms adds `refill` units and
+-- a token is `per` units. It held exactly `tokens` tokens at the instant `part / refill` ms before `last`; what has
+-- come in since then is never rounded, only not yet a whole token.
 
 -- The bucket as it is at `now`. A clock behind `last` adds nothing.
 local function refilled(tokens, last, part, now, capacity, refill, per)
@@ -114,12 +124,13 @@ if from_server then
   now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 end
 
--- More than a full bucket a ms is the same as just that.
-local refill, per = fraction(math.min(rate / 1000, capacity), 9007199254740992 / capacity)
+-- More than a full bucket a ms is the same as just that. Within the first bound all that follows is exact; a capacity
+-- over 2^26.5 needs the second, so that a whole refill is right to one token.
+local refill, per = fraction(math.min(rate / 1000, capacity), math.max(9007199254740992 / capacity, capacity))
 local tokens, last, part = capacity, now, 0
 local stored = redis.call("GET", KEYS[1])
 if stored then
-  tokens, last, part = decode(stored)
+  tokens, last, part = decode_bucket(stored)
   if not tokens then
     return redis.error_reply("ERR token_bucket: the key holds something else")
   elseif refill == 0 then
@@ -136,13 +147,16 @@ end
 if tokens >= cost then
   if cost > 0 then
     tokens = tokens - cost
-    local never_ms = 366 * 86400 * 1000
-    local ttl = refill > 0 and refill_ms(capacity - tokens, last, part, now, refill, per) or never_ms
-    redis.call("SET", KEYS[1], encode(tokens, last, part), "PX", string.format("%.0f", ttl))
+    -- The longest that any key is kept.
+    local ttl = 366 * 86400 * 1000
+    if refill > 0 then
+      ttl = math.min(ttl, refill_ms(capacity - tokens, last, part, now, refill, per))
+    end
+    redis.call("SET", KEYS[1], encode_bucket(tokens, last, part), "PX", string.format("%.0f", ttl))
   end
   return { 1, tokens, 0 }
 elseif refill == 0 or cost > capacity then
   return { 0, tokens, -1 }
 end
 local wait_ms = math.max(0, last - now) + refill_ms(cost - tokens, last, part, now, refill, per)
-return { 0, tokens, divide_up(wait_ms, 1000) }
+return { 0, tokens, math.min(divide_up(wait_ms, 1000), 9007199254740992) }

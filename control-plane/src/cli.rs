@@ -1,5 +1,7 @@
 //! The command line.
 
+mod key;
+
 use std::{
     io::{self, Write as _},
     path::{Path, PathBuf},
@@ -16,9 +18,9 @@ use crate::{
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0    done: drained after SIGTERM or SIGINT, or the file is good
+  0    done: drained after SIGTERM or SIGINT, the file is good, or the keys are printed
   1    the service couldn't start, for example because an address is in use
-  2    the command line is wrong
+  2    the command line is wrong, or names what is not there
   3    the configuration is wrong: each fault is printed as file:line:column
   130  ended at once by SIGINT while draining (143 by SIGTERM)";
 
@@ -51,6 +53,9 @@ enum Command {
         /// The configuration file.
         file: PathBuf,
     },
+    /// Print the keys that a subject has in the store.
+    #[command(after_help = EXIT_CODES)]
+    Key(key::KeyArgs),
 }
 
 /// Why a command ended without doing its work.
@@ -62,6 +67,8 @@ enum Failure {
     Log(#[from] log::LogError),
     #[error("sluicegate: {0}")]
     Bind(#[from] crate::serve::BindError),
+    #[error("sluicegate: {0}")]
+    Input(String),
     #[error("sluicegate: {doing}: {error}")]
     Io { doing: &'static str, error: io::Error },
 }
@@ -70,6 +77,7 @@ impl Failure {
     fn exit_code(&self) -> ExitCode {
         match self {
             Self::Config(_) => ExitCode::from(3),
+            Self::Input(_) => ExitCode::from(2),
             Self::Log(_) | Self::Bind(_) | Self::Io { .. } => ExitCode::FAILURE,
         }
     }
@@ -82,6 +90,7 @@ impl Cli {
         let done = match self.command {
             Command::Serve { config } => serve(&config),
             Command::CheckConfig { file } => check_config(&file),
+            Command::Key(args) => key::print_keys(&args),
         };
         match done {
             Ok(()) => ExitCode::SUCCESS,

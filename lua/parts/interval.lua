@@ -1,5 +1,5 @@
 -- A bucket that refills in steps: `refill` tokens at each whole `per` ms after `last`, which is the first take or the
--- step before. It is stored like a greedy bucket, without a part.
+-- step before.
 
 local function stepped(tokens, last, now, capacity, refill, per)
   if tokens >= capacity then
@@ -12,6 +12,7 @@ local function stepped(tokens, last, now, capacity, refill, per)
   return tokens + steps * refill, last + steps * per
 end
 
+-- The ms until `wanted` tokens more are there, at least 1; a `last` ahead of the clock is not counted.
 local function steps_ms(wanted, last, now, refill, per)
   return math.max(1, divide_up(wanted, refill) * per - math.max(0, now - last))
 end

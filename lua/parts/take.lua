@@ -1,72 +1,117 @@
--- Takes tokens from several buckets in one step. The limits of one unit are taken from all together or not at all;
--- units don't see each other's outcome. Nothing is written for a unit that takes nothing.
+-- Takes tokens from several limits in one step. The limits of one unit are taken from all together or not at all, and
+-- units are judged one after another, each on its own. A unit that takes nothing writes nothing, but for a count of
+-- denials where a policy bans. A key that somebody else wrote is an error before anything is written; in a unit of
+-- shadow checks it is a limit without tokens.
 --
--- KEYS    one bucket for each limit, unit after unit
--- ARGV    takes: how many equal takes to try, one after another, for each unit
---         then for each unit: the number of its limits, then for each of those
---           mode: "g" refills all the time, "i" in whole periods
---           cost, capacity, refill, per ms; for "g" refill / per is reduced and capacity * per at most 2^53
--- Output  now in ms; then for each unit: how many of the takes were granted, then for each of its limits the bucket as
---         it was before them: tokens, last ms, part
+-- KEYS    check after check, as described at "A check" below
+-- ARGV    from, until: the time in ms that every quota's boundaries cover; outside of it nothing is done
+--         takes: how many equal takes to try, one after another, for each unit
+--         then for each unit: 1 when it is enforced, 0 for shadow checks, whose denials don't count towards bans; the
+--           number of its checks, then for each check its cost, then the check
+-- Output  now in ms, and nothing else outside of from..until
+--         then for each unit: how many of the takes were granted, then for each check
+--           whether an override was found 0/1, ms that a ban still lasts, denials counted before
+--           then each of its limits as it was before the takes: tokens, last ms, part (a quota: its window's begin and
+--           end in place of the last two); after an override also capacity, refill, per
 
+--@include arithmetic.lua
+--@include state.lua
 --@include greedy.lua
 --@include interval.lua
-local clock = redis.call("TIME")
-local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-local takes = tonumber(ARGV[1])
-local reply = { now }
-local key, arg = 0, 2
+--@include limit.lua
+--@include check.lua
+--@include ban.lua
+local from, till, takes = next_number(), next_number(), next_number()
+if now < from or now >= till then
+  return { now }
+end
+local reply, size = { now }, 1
 
-while arg <= #ARGV do
-  local limits = {}
-  local granted = takes
-  local count = tonumber(ARGV[arg])
-  arg = arg + 1
-  for i = 1, count do
-    key = key + 1
-    local greedy = ARGV[arg] == "g"
-    local cost, capacity = tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2])
-    local refill, per = tonumber(ARGV[arg + 3]), tonumber(ARGV[arg + 4])
-    arg = arg + 5
+local function say(a, b, c)
+  reply[size + 1], reply[size + 2], reply[size + 3] = a, b, c
+  size = size + 3
+end
 
-    local tokens, last, part = capacity, now, 0
-    local stored = redis.call("GET", KEYS[key])
-    if stored then
-      tokens, last, part = decode(stored)
-      if not tokens then
-        return redis.error_reply("SLUICEGATE not a bucket: " .. KEYS[key])
-      end
-      local fill_ms = greedy and divide_up(capacity * per, refill) or divide_up(capacity, refill) * per
-      if last - now > fill_ms then
-        -- The clock went back by more than a whole refill: this is the time now, and nothing has come in.
-        last, part = now, 0
-      end
-      if greedy then
-        tokens, last, part = refilled(tokens, last, part, now, capacity, refill, per)
-      else
-        tokens, last = stepped(tokens, last, now, capacity, refill, per)
-        part = 0
-      end
-    end
-    if cost > 0 then
-      granted = math.min(granted, (divide(tokens, cost)))
-    end
-    limits[i] = { KEYS[key], greedy, cost, capacity, refill, per, tokens, last, part }
-  end
-
-  reply[#reply + 1] = granted
-  for i = 1, count do
-    local name, greedy, cost, capacity, refill, per, tokens, last, part = unpack(limits[i])
-    reply[#reply + 1] = tokens
-    reply[#reply + 1] = last
-    reply[#reply + 1] = part
-    if granted > 0 and cost > 0 then
-      local left = tokens - granted * cost
-      local ttl = greedy and refill_ms(capacity - left, last, part, now, refill, per)
-        or steps_ms(capacity - left, last, now, refill, per)
-      redis.call("SET", name, encode(left, last, part), "PX", string.format("%.0f", ttl))
+-- Whether a take of the check's cost fails on its own limits as they are now.
+local function denies(check)
+  for _, limit in ipairs(check.limits) do
+    if limit.tokens < check.cost then
+      return true
     end
   end
 end
 
+-- How many of the takes all limits of a unit grant.
+local function grants(unit)
+  local granted = takes
+  for _, check in ipairs(unit) do
+    if check.fault or check.ban and check.ban.left > 0 then
+      return 0
+    end
+    if check.cost > 0 then
+      for _, limit in ipairs(check.limits) do
+        granted = math.min(granted, (divide(limit.tokens, check.cost)))
+      end
+    end
+  end
+  return granted
+end
+
+-- Of equal denials one after another, those count that come before the first ban.
+local function ban_for(unit, denied)
+  local bans = {}
+  for _, check in ipairs(unit) do
+    if check.ban and check.ban.left > 0 then
+      return
+    elseif check.ban and check.cost > 0 and denies(check) then
+      bans[#bans + 1] = check.ban
+      denied = math.min(denied, math.max(1, check.ban.after - check.ban.denials))
+    end
+  end
+  for _, ban in ipairs(bans) do
+    count_denials(ban, denied)
+  end
+end
+
+local units = {}
+while arg_at < #ARGV do
+  local unit = { enforced = next_arg() == "1" }
+  for i = 1, next_number() do
+    local cost = next_number()
+    unit[i] = next_check()
+    unit[i].cost = cost
+    if unit.enforced and unit[i].fault then
+      return redis.error_reply(unit[i].fault)
+    end
+  end
+  units[#units + 1] = unit
+end
+
+local taken = {}
+for _, unit in ipairs(units) do
+  local granted = grants(unit)
+  size = size + 1
+  reply[size] = granted
+  for _, check in ipairs(unit) do
+    local ban = check.ban
+    say(check.override and 1 or 0, ban and ban.left or 0, ban and ban.denials or 0)
+    for _, limit in ipairs(check.limits) do
+      say(limit.tokens, limit.last, limit.part)
+      if check.override then
+        say(limit.capacity, limit.refill or 0, limit.per or 0)
+      end
+      if granted > 0 and check.cost > 0 then
+        limit.tokens = limit.tokens - granted * check.cost
+        taken[#taken + 1] = limit
+      end
+    end
+  end
+  if unit.enforced and granted < takes then
+    ban_for(unit, takes - granted)
+  end
+end
+
+for _, limit in ipairs(taken) do
+  save(limit)
+end
 return reply

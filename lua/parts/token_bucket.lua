@@ -10,6 +10,8 @@
 --
 -- The bucket starts full, a denied call changes nothing, and the key expires when the bucket is full again.
 
+--@include arithmetic.lua
+--@include state.lua
 --@include greedy.lua
 -- The fraction nearest to x with a denominator of at most `limit`, by continued fractions: 7 / 3 per second arrives as
 -- 2.3333333333333335 and is 7 / 3 again, so that slow rates don't drift.
@@ -56,12 +58,13 @@ if from_server then
   now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 end
 
--- More than a full bucket a ms is the same as just that.
-local refill, per = fraction(math.min(rate / 1000, capacity), 9007199254740992 / capacity)
+-- More than a full bucket a ms is the same as just that. Within the first bound all that follows is exact; a capacity
+-- over 2^26.5 needs the second, so that a whole refill is right to one token.
+local refill, per = fraction(math.min(rate / 1000, capacity), math.max(9007199254740992 / capacity, capacity))
 local tokens, last, part = capacity, now, 0
 local stored = redis.call("GET", KEYS[1])
 if stored then
-  tokens, last, part = decode(stored)
+  tokens, last, part = decode_bucket(stored)
   if not tokens then
     return redis.error_reply("ERR token_bucket: the key holds something else")
   elseif refill == 0 then
@@ -78,13 +81,16 @@ end
 if tokens >= cost then
   if cost > 0 then
     tokens = tokens - cost
-    local never_ms = 366 * 86400 * 1000
-    local ttl = refill > 0 and refill_ms(capacity - tokens, last, part, now, refill, per) or never_ms
-    redis.call("SET", KEYS[1], encode(tokens, last, part), "PX", string.format("%.0f", ttl))
+    -- The longest that any key is kept.
+    local ttl = 366 * 86400 * 1000
+    if refill > 0 then
+      ttl = math.min(ttl, refill_ms(capacity - tokens, last, part, now, refill, per))
+    end
+    redis.call("SET", KEYS[1], encode_bucket(tokens, last, part), "PX", string.format("%.0f", ttl))
   end
   return { 1, tokens, 0 }
 elseif refill == 0 or cost > capacity then
   return { 0, tokens, -1 }
 end
 local wait_ms = math.max(0, last - now) + refill_ms(cost - tokens, last, part, now, refill, per)
-return { 0, tokens, divide_up(wait_ms, 1000) }
+return { 0, tokens, math.min(divide_up(wait_ms, 1000), 9007199254740992) }

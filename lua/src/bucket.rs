@@ -15,6 +15,16 @@ pub enum Refill {
     Interval,
 }
 
+impl Refill {
+    /// The letter that the scripts know it by.
+    pub(crate) const fn letter(self) -> &'static str {
+        match self {
+            Self::Greedy => "g",
+            Self::Interval => "i",
+        }
+    }
+}
+
 /// A token bucket: holds at most `capacity` tokens, starts full, gains `refill` tokens in each `per_ms`.
 ///
 /// For [`Refill::Greedy`] `refill / per_ms` is kept reduced, since the script counts in units of `1 / per_ms` tokens.

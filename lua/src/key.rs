@@ -5,28 +5,64 @@ use sluicegate_wire::{EncodedSubject, Name};
 /// What every key of a deployment begins with (`store.prefix`): the alphabet of a name, so that it can't open a hash
 /// tag of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyPrefix(Name);
+pub struct KeyPrefix(String);
 
 impl KeyPrefix {
     /// A prefix.
     #[must_use]
-    pub const fn new(prefix: Name) -> Self {
-        Self(prefix)
+    pub fn new(prefix: Name) -> Self {
+        Self(prefix.into())
+    }
+
+    /// The keys of one policy and subject.
+    #[must_use]
+    pub fn keys(&self, policy: &Name, subject: &EncodedSubject) -> Keys {
+        Keys(format!("{}:{{{policy}:{subject}}}", self.0))
+    }
+
+    /// Keys that no policy has: for seeing whether the store takes.
+    #[must_use]
+    pub fn probe_keys(&self) -> Keys {
+        Keys(format!("{}:{{!probe}}", self.0))
     }
 }
 
 impl Default for KeyPrefix {
     /// `sg`.
     fn default() -> Self {
-        Self("sg".parse().unwrap_or_else(|_| unreachable!("sg is a name")))
+        Self("sg".to_owned())
     }
 }
 
-/// The key of one limit's bucket: `sg:{<policy>:<subject>}:<limit>`. The braces are the hash tag, so that all limits
-/// of a policy and subject share one slot of a cluster while subjects spread over all of them.
-#[must_use]
-pub fn bucket_key(prefix: &KeyPrefix, policy: &Name, subject: &EncodedSubject, limit: &Name) -> String {
-    format!("{}:{{{policy}:{subject}}}:{limit}", prefix.0)
+/// The keys of one policy and subject: `sg:{<policy>:<subject>}` and what follows. The braces are the hash tag, so that
+/// all of them share one slot of a cluster while subjects spread over all slots.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Keys(String);
+
+impl Keys {
+    /// What all of them begin with, the hash tag included.
+    #[must_use]
+    pub fn slot_prefix(&self) -> &str {
+        &self.0
+    }
+
+    /// The key of one limit.
+    #[must_use]
+    pub fn limit(&self, limit: &Name) -> String {
+        format!("{}:{limit}", self.0)
+    }
+
+    /// The key of the subject's ban, or of its denials so far. No limit's name holds a `!`.
+    #[must_use]
+    pub fn ban(&self) -> String {
+        format!("{}!ban", self.0)
+    }
+
+    /// The key of the subject's own numbers.
+    #[must_use]
+    pub fn overrides(&self) -> String {
+        format!("{}!override", self.0)
+    }
 }
 
 #[cfg(test)]
@@ -38,15 +74,17 @@ mod tests {
     #[test]
     fn nothing_in_a_subject_reaches_the_hash_tag() {
         for (subject, expected) in [
-            ("203.0.113.7", "sg:{login:203.0.113.7}:burst"),
-            ("", "sg:{login:}:burst"),
-            ("}x", "sg:{login:%7Dx}:burst"),
-            ("{u1}", "sg:{login:%7Bu1%7D}:burst"),
-            ("a:b", "sg:{login:a%3Ab}:burst"),
+            ("203.0.113.7", "sg:{login:203.0.113.7}"),
+            ("", "sg:{login:}"),
+            ("}x", "sg:{login:%7Dx}"),
+            ("{u1}", "sg:{login:%7Bu1%7D}"),
+            ("a:b", "sg:{login:a%3Ab}"),
         ] {
-            let (policy, limit) = ("login".parse().unwrap(), "burst".parse().unwrap());
-            let key = bucket_key(&KeyPrefix::default(), &policy, &Subject::text(subject).encode(), &limit);
-            assert_eq!(key, expected);
+            let policy = "login".parse().unwrap();
+            let keys = KeyPrefix::default().keys(&policy, &Subject::text(subject).encode(None));
+            assert_eq!(keys.limit(&"burst".parse().unwrap()), format!("{expected}:burst"));
+            assert_eq!(keys.ban(), format!("{expected}!ban"));
+            assert_eq!(keys.overrides(), format!("{expected}!override"));
         }
     }
 }

@@ -1,35 +1,61 @@
-//! The scripts' texts, and running them.
+//! The scripts' texts, and a call of one.
 
 use std::sync::LazyLock;
 
-use redis::Script;
-
-use crate::ReplyError;
-
-/// `lua/take.lua`: the service's take.
-pub static TAKE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("../take.lua")));
-
-/// `lua/token_bucket.lua`: one bucket in one key, for callers in any language.
-pub const TOKEN_BUCKET: &str = include_str!("../token_bucket.lua");
-
-/// Why a script gave no result.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// Redis or the way to it failed.
-    #[error(transparent)]
-    Redis(#[from] redis::RedisError),
-    /// The reply is not what the script returns.
-    #[error(transparent)]
-    Reply(#[from] ReplyError),
+/// A script: its text, and the name that Redis knows it by.
+#[derive(Debug)]
+pub struct Script {
+    /// Its file, without the ending.
+    pub name: &'static str,
+    /// The text.
+    pub source: &'static str,
+    pub(crate) redis: LazyLock<redis::Script>,
 }
 
-/// Loads the take script, so that the first take costs one round trip; also proves that the store runs scripts.
-pub async fn load_take<C>(connection: &mut C) -> Result<(), RunError>
-where
-    C: redis::aio::ConnectionLike,
-{
-    TAKE.prepare_invoke().load_async(connection).await?;
-    Ok(())
+macro_rules! script {
+    ($name:literal) => {
+        Script {
+            name: $name,
+            source: include_str!(concat!("../", $name, ".lua")),
+            redis: LazyLock::new(|| redis::Script::new(include_str!(concat!("../", $name, ".lua")))),
+        }
+    };
+}
+
+/// `lua/take.lua`: takes from all of a call's limits or from none.
+pub(crate) static TAKE: Script = script!("take");
+/// `lua/give.lua`: gives tokens back.
+pub(crate) static GIVE: Script = script!("give");
+/// `lua/reset.lua`: forgets a subject.
+pub(crate) static RESET: Script = script!("reset");
+/// `lua/override.lua`: gives a subject numbers of its own.
+pub(crate) static OVERRIDE: Script = script!("override");
+/// `lua/token_bucket.lua`: one bucket in one key, for callers in any language.
+pub static TOKEN_BUCKET: Script = script!("token_bucket");
+
+/// One call of a script, ready for any store.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// The script.
+    pub script: &'static Script,
+    /// Its KEYS: in one slot, where the store is a cluster.
+    pub keys: Vec<String>,
+    /// Its ARGV.
+    pub args: Vec<String>,
+}
+
+impl Call {
+    pub(crate) const fn new(script: &'static Script) -> Self {
+        Self { script, keys: Vec::new(), args: Vec::new() }
+    }
+
+    pub(crate) fn number(&mut self, number: u64) {
+        self.args.push(number.to_string());
+    }
+
+    pub(crate) fn word(&mut self, word: &str) {
+        self.args.push(word.to_owned());
+    }
 }
 
 #[cfg(test)]
@@ -52,7 +78,7 @@ mod tests {
     /// `SLUICEGATE_JOIN=1 cargo test -p sluicegate-lua published` writes the published files anew.
     #[test]
     fn published_scripts_equal_their_parts() {
-        for name in ["take.lua", "token_bucket.lua"] {
+        for name in ["take.lua", "give.lua", "reset.lua", "override.lua", "token_bucket.lua"] {
             let published = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
             if env::var_os("SLUICEGATE_JOIN").is_some() {
                 fs::write(&published, join(name)).unwrap();

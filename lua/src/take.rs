@@ -1,11 +1,7 @@
-//! `lua/take.lua`: takes from several buckets in one step.
-
-use sluicegate_wire::Cost;
+//! `lua/take.lua`: takes from several limits in one step.
 
 use crate::{
-    Bucket, Level, Refill,
-    reply::{Reply, ReplyError},
-    script::{RunError, TAKE},
+    Answer, Call, Charge, CheckTaken, Level, ReplyError, Taken, UnitTaken, charge::Coverage, reply::Reply, script::TAKE,
 };
 
 /// One call of the take script.
@@ -13,7 +9,7 @@ use crate::{
 pub struct Take {
     /// How many equal takes to try, one after another; at least 1.
     pub takes: u64,
-    /// What each take takes.
+    /// What each of them takes.
     pub units: Vec<Unit>,
 }
 
@@ -22,105 +18,60 @@ pub struct Take {
 pub struct Unit {
     /// The charges.
     pub charges: Vec<Charge>,
-}
-
-/// One bucket and what to take from it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Charge {
-    /// The bucket's key; all keys of one call are in one slot, where the store is a cluster.
-    pub key: String,
-    /// The bucket's numbers.
-    pub bucket: Bucket,
-    /// The tokens to take.
-    pub cost: Cost,
-}
-
-/// What the script answered.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Taken {
-    /// The store's time, in ms since 1970.
-    pub now_ms: u64,
-    /// One for each unit, in order.
-    pub units: Vec<UnitTaken>,
-}
-
-/// What came of one unit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnitTaken {
-    /// How many of the takes were granted: always the first ones.
-    pub granted: u64,
-    /// Each charge's bucket as it was before.
-    pub levels: Vec<Level>,
+    /// Whether this is what the call is decided by: denials of shadow checks don't count towards bans.
+    pub enforced: bool,
 }
 
 impl Take {
-    /// Runs the script in one round trip (two when the server doesn't have it yet).
-    pub async fn run<C>(&self, connection: &mut C) -> Result<Taken, RunError>
-    where
-        C: redis::aio::ConnectionLike,
-    {
-        let mut call = TAKE.prepare_invoke();
-        for charge in self.charges() {
-            call.key(&charge.key);
+    /// The call, with the calendar around `now_ms` by the caller's best knowledge of the store's clock.
+    #[must_use]
+    pub fn call(&self, now_ms: u64) -> Call {
+        let mut coverage = Coverage::ALL;
+        let mut call = Call::new(&TAKE);
+        for _ in 0..2 {
+            call.number(0);
         }
-        call.arg(self.takes);
+        call.number(self.takes);
         for unit in &self.units {
-            call.arg(unit.charges.len());
-            for Charge { bucket, cost, .. } in &unit.charges {
-                let mode = match bucket.mode() {
-                    Refill::Greedy => "g",
-                    Refill::Interval => "i",
-                };
-                call.arg(mode).arg(cost.tokens());
-                call.arg(bucket.capacity()).arg(bucket.refill()).arg(bucket.per_ms());
+            call.number(u64::from(unit.enforced));
+            call.number(unit.charges.len() as u64);
+            for charge in &unit.charges {
+                call.number(charge.cost.tokens());
+                charge.add_to(&mut call, now_ms, &mut coverage);
             }
         }
-        let reply: Vec<i64> = call.invoke_async(connection).await?;
-        Ok(self.read(&reply)?)
+        call.args[0] = coverage.from_ms.to_string();
+        call.args[1] = coverage.until_ms.to_string();
+        call
     }
 
-    fn charges(&self) -> impl Iterator<Item = &Charge> {
-        self.units.iter().flat_map(|unit| &unit.charges)
-    }
-
-    fn read(&self, reply: &[i64]) -> Result<Taken, ReplyError> {
+    /// Reads the script's reply.
+    pub fn read(&self, reply: &[i64]) -> Result<Answer<Taken>, ReplyError> {
         let mut reply = Reply::new(reply);
         let now_ms = reply.next()?;
+        if reply.is_empty() && !self.units.is_empty() {
+            return Ok(Answer::OtherTime { now_ms });
+        }
         let mut units = Vec::with_capacity(self.units.len());
         for unit in &self.units {
             let granted = reply.next()?;
-            let mut level = || Ok(Level { tokens: reply.next()?, last_ms: reply.next()?, part: reply.next()? });
-            let levels = unit.charges.iter().map(|_| level()).collect::<Result<_, _>>()?;
-            units.push(UnitTaken { granted, levels });
+            let checks = unit.charges.iter().map(|charge| read_check(charge, &mut reply)).collect::<Result<_, _>>()?;
+            units.push(UnitTaken { granted, checks });
         }
         reply.end()?;
-        Ok(Taken { now_ms, units })
+        Ok(Answer::Done(Taken { now_ms, takes: self.takes, units }))
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn take(charges: &[usize]) -> Take {
-        let bucket = Bucket::new(5, 1, 1, Refill::Greedy).unwrap();
-        let charge = Charge { key: "k".into(), bucket, cost: Cost::ONE };
-        Take { takes: 1, units: charges.iter().map(|&count| Unit { charges: vec![charge.clone(); count] }).collect() }
+fn read_check(charge: &Charge, reply: &mut Reply<'_>) -> Result<CheckTaken, ReplyError> {
+    let overridden = reply.next()? == 1;
+    let ban_left_ms = reply.next()?;
+    let denials = reply.next()?;
+    let mut levels = Vec::with_capacity(charge.policy.limits().len());
+    for limit in charge.policy.limits() {
+        let numbers = [reply.next()?, reply.next()?, reply.next()?];
+        let own = if overridden { Some([reply.next()?, reply.next()?, reply.next()?]) } else { None };
+        levels.push(Level::new(&limit.rule, numbers, own)?);
     }
-
-    #[test]
-    fn a_reply_is_read_unit_by_unit() {
-        let taken = take(&[2, 1]).read(&[9, 1, 5, 9, 0, 4, 8, 1, 0, 0, 7, 0]).unwrap();
-        assert_eq!(taken.now_ms, 9);
-        assert_eq!(taken.units[0].granted, 1);
-        assert_eq!(taken.units[0].levels[1], Level { tokens: 4, last_ms: 8, part: 1 });
-        assert_eq!(taken.units[1], UnitTaken { granted: 0, levels: vec![Level { tokens: 0, last_ms: 7, part: 0 }] });
-    }
-
-    #[test]
-    fn a_reply_of_another_shape_is_refused() {
-        for reply in [&[][..], &[9], &[9, 1, 5, 9], &[9, 1, 5, 9, 0, 1], &[9, -1, 5, 9, 0]] {
-            assert_eq!(take(&[1]).read(reply), Err(ReplyError), "{reply:?}");
-        }
-    }
+    Ok(CheckTaken { overridden, ban_left_ms, denials, levels })
 }

@@ -33,9 +33,41 @@ pub struct CheckAnswer {
     pub allowed: bool,
     /// One result for each limit of each check, in order.
     pub results: Vec<LimitResult>,
+    /// On an allowed call with quotas or shadow checks: what a refund of it passes back, opaque to the caller. It says
+    /// what was charged, and in which window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub charge: Option<String>,
     /// On a denial: how long a proxy may answer the same question from memory, in ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deny_cache_ms: Option<u64>,
+}
+
+/// The body of `POST /v1/refund`: the checks of an allowed call, whose tokens were not needed after all.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefundRequest {
+    /// The checks as they were asked.
+    pub checks: Vec<Check>,
+    /// The answer's `charge`, where it had one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub charge: Option<String>,
+}
+
+/// The body of a 200 answer to `POST /v1/refund`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefundAnswer {
+    /// One for each limit of each distinct check that was charged, enforced ones first.
+    pub results: Vec<Refunded>,
+}
+
+/// What one limit got back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refunded {
+    /// The policy's name.
+    pub policy: String,
+    /// The limit's name.
+    pub limit: String,
+    /// Tokens given back: fewer than asked where the limit is full, or a quota's window over.
+    pub refunded: u64,
 }
 
 /// What one limit said to one check.

@@ -12,7 +12,9 @@ mod name;
 mod problem;
 mod subject;
 
-pub use check::{Check, CheckAnswer, CheckRequest, LimitResult, Reason, decisive};
+pub use check::{
+    Check, CheckAnswer, CheckRequest, LimitResult, Reason, RefundAnswer, RefundRequest, Refunded, decisive,
+};
 pub use cost::{Cost, CostError};
 pub use name::{Name, NameError};
 pub use problem::Problem;

@@ -1,16 +1,19 @@
 //! Who is limited: the parts of a subject, and their one encoding as a key.
 
+mod form;
+
 use std::fmt::{self, Write as _};
 
-use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser::SerializeSeq as _};
 use sha2::{Digest as _, Sha256};
 
 /// One part of a subject.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Part {
-    /// Any bytes; text is its UTF-8 bytes, so `"a"` and `{"b64":"YQ=="}` are one subject.
+    /// A secret in clear, from a caller that leaves the digesting to the service. A proxy never sends one.
+    Secret(Vec<u8>),
+    /// At most [`Part::MAX_BYTES`] of any bytes, made by [`Part::bytes`] or [`Part::text`]. Text is its UTF-8 bytes, so
+    /// `"a"` and `{"b64":"YQ=="}` are one subject.
     Bytes(Vec<u8>),
     /// A SHA-256 digest (HMAC-SHA-256 with a pepper) of a secret that must not travel in clear.
     Digest([u8; 32]),
@@ -21,10 +24,28 @@ impl Part {
     /// is nobody else's.
     pub const MISSING: Self = Self::Digest([0; 32]);
 
+    /// The longest value, in bytes, that travels as it is. A longer one is digested where it is first seen, so that no
+    /// request makes a question too large, and so that everyone arrives at the same key.
+    pub const MAX_BYTES: usize = 256;
+
+    /// A part of any bytes.
+    #[must_use]
+    pub fn bytes(bytes: impl Into<Vec<u8>>) -> Self {
+        let bytes = bytes.into();
+        if bytes.len() <= Self::MAX_BYTES {
+            return Self::Bytes(bytes);
+        }
+        // Keyed, so that it is never the plain digest of a secret.
+        match Pepper::new(b"sluicegate long part") {
+            Ok(domain) => Self::Digest(domain.digest(&bytes)),
+            Err(_) => Self::Bytes(bytes),
+        }
+    }
+
     /// A part of text.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
-        Self::Bytes(text.into().into_bytes())
+        Self::bytes(text.into())
     }
 
     /// The digest of a secret: SHA-256, or HMAC-SHA-256 (RFC 2104) with a pepper.
@@ -37,8 +58,9 @@ impl Part {
     }
 
     /// Appends the part's encoding: percent-encoded bytes, or `#` and the first 32 hex digits of a digest.
-    fn encode_into(&self, encoded: &mut String) {
+    fn encode_into(&self, pepper: Option<&Pepper>, encoded: &mut String) {
         match self {
+            Self::Secret(secret) => Self::secret(secret, pepper).encode_into(pepper, encoded),
             Self::Bytes(bytes) => percent_encode(bytes, encoded),
             Self::Digest(digest) => {
                 encoded.push('#');
@@ -51,8 +73,11 @@ impl Part {
 /// Parts may be user names or addresses: logs show what a key shows, never more.
 impl fmt::Debug for Part {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if matches!(self, Self::Secret(_)) {
+            return formatter.write_str("***");
+        }
         let mut encoded = String::new();
-        self.encode_into(&mut encoded);
+        self.encode_into(None, &mut encoded);
         formatter.write_str(&encoded)
     }
 }
@@ -110,15 +135,15 @@ impl Subject {
 
     /// The subject as it stands in a key: parts joined with `+`; digested whole (`##` and 32 hex digits) when longer
     /// than [`EncodedSubject::MAX_BYTES`]. Two different subjects never share an encoding: `+` and `#` are outside the
-    /// alphabet of a part, and no part begins with `##`.
+    /// alphabet of a part, and no part begins with `##`. A secret in clear is digested with the deployment's pepper.
     #[must_use]
-    pub fn encode(&self) -> EncodedSubject {
+    pub fn encode(&self, pepper: Option<&Pepper>) -> EncodedSubject {
         let mut encoded = String::new();
         for (index, part) in self.0.iter().enumerate() {
             if index > 0 {
                 encoded.push('+');
             }
-            part.encode_into(&mut encoded);
+            part.encode_into(pepper, &mut encoded);
         }
         if encoded.len() > EncodedSubject::MAX_BYTES {
             let digest = Sha256::digest(encoded.as_bytes());
@@ -163,6 +188,9 @@ pub enum SubjectError {
     /// `b64` is not standard base64 with padding.
     #[error("b64 is standard base64 with padding")]
     NotBase64,
+    /// A secret in clear travels as text.
+    #[error("a secret that is not UTF-8 is sent as its sha256")]
+    SecretBytes,
     /// A pepper without bytes protects nothing.
     #[error("a pepper is not empty")]
     EmptyPepper,
@@ -185,102 +213,6 @@ fn hex_into<'a>(bytes: impl Iterator<Item = &'a u8>, encoded: &mut String) {
     }
 }
 
-fn digest_from_hex(text: &str) -> Result<[u8; 32], SubjectError> {
-    if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return Err(SubjectError::NotADigest);
-    }
-    let mut digest = [0; 32];
-    for (byte, pair) in digest.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-        let pair = std::str::from_utf8(pair).map_err(|_| SubjectError::NotADigest)?;
-        *byte = u8::from_str_radix(pair, 16).map_err(|_| SubjectError::NotADigest)?;
-    }
-    Ok(digest)
-}
-
-/// The forms of a part on the wire.
-#[derive(Serialize, Deserialize)]
-#[serde(untagged, expecting = "a key part is text, {\"b64\": …} or {\"sha256\": …}")]
-enum WirePart {
-    Text(String),
-    Bytes { b64: String },
-    Digest { sha256: String },
-}
-
-impl Serialize for Part {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Bytes(bytes) => match std::str::from_utf8(bytes) {
-                Ok(text) => serializer.serialize_str(text),
-                Err(_) => WirePart::Bytes { b64: BASE64.encode(bytes) }.serialize(serializer),
-            },
-            Self::Digest(digest) => {
-                let mut sha256 = String::new();
-                hex_into(digest.iter(), &mut sha256);
-                WirePart::Digest { sha256 }.serialize(serializer)
-            }
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Part {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match WirePart::deserialize(deserializer)? {
-            WirePart::Text(text) => Ok(Self::text(text)),
-            WirePart::Bytes { b64 } => {
-                BASE64.decode(b64).map(Self::Bytes).map_err(|_| de::Error::custom(SubjectError::NotBase64))
-            }
-            WirePart::Digest { sha256 } => digest_from_hex(&sha256).map(Self::Digest).map_err(de::Error::custom),
-        }
-    }
-}
-
-impl Serialize for Subject {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if let [Part::Bytes(bytes)] = self.0.as_slice()
-            && let Ok(text) = std::str::from_utf8(bytes)
-        {
-            return serializer.serialize_str(text);
-        }
-        let mut parts = serializer.serialize_seq(Some(self.0.len()))?;
-        for part in &self.0 {
-            parts.serialize_element(part)?;
-        }
-        parts.end()
-    }
-}
-
-impl<'de> Deserialize<'de> for Subject {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(SubjectVisitor)
-    }
-}
-
-struct SubjectVisitor;
-
-impl<'de> de::Visitor<'de> for SubjectVisitor {
-    type Value = Subject;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a key: text, or an array of parts")
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Subject, E> {
-        Ok(Subject::text(text))
-    }
-
-    fn visit_string<E: de::Error>(self, text: String) -> Result<Subject, E> {
-        Ok(Subject::text(text))
-    }
-
-    fn visit_seq<A: de::SeqAccess<'de>>(self, mut seq: A) -> Result<Subject, A::Error> {
-        let mut parts = Vec::new();
-        while let Some(part) = seq.next_element()? {
-            parts.push(part);
-        }
-        Subject::new(parts).map_err(de::Error::custom)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::{collection::vec, prelude::*};
@@ -289,7 +221,7 @@ mod tests {
 
     fn check(json: &str, expected: &str) {
         let subject: Subject = serde_json::from_str(json).unwrap();
-        assert_eq!(subject.encode().as_str(), expected, "{json}");
+        assert_eq!(subject.encode(None).as_str(), expected, "{json}");
     }
 
     #[test]
@@ -317,23 +249,39 @@ mod tests {
     fn secrets_are_digested_with_and_without_pepper() {
         // SHA-256 of "abc" (FIPS 180-4) and RFC 4231 test case 2.
         let plain = Subject(vec![Part::secret(b"abc", None)]);
-        assert_eq!(plain.encode().as_str(), "#ba7816bf8f01cfea414140de5dae2223");
+        assert_eq!(plain.encode(None).as_str(), "#ba7816bf8f01cfea414140de5dae2223");
         let pepper = Pepper::new(b"Jefe").unwrap();
         let peppered = Subject(vec![Part::secret(b"what do ya want for nothing?", Some(&pepper))]);
-        assert_eq!(peppered.encode().as_str(), "#5bdcc146bf60754e6a042426089575c7");
+        assert_eq!(peppered.encode(None).as_str(), "#5bdcc146bf60754e6a042426089575c7");
         assert!(!format!("{pepper:?}").contains("Jefe"));
+        // The same secret, left to the service to digest.
+        let left: Subject = serde_json::from_str(r#"[{"secret":"what do ya want for nothing?"}]"#).unwrap();
+        assert_eq!(left.encode(Some(&pepper)), peppered.encode(None));
+        assert!(!format!("{left:?}").contains("ya"));
     }
 
     #[test]
     fn long_subjects_are_digested_whole_and_never_meet_a_digested_part() {
         let long = "x".repeat(129);
-        let whole = Subject::text(long.clone()).encode();
+        let whole = Subject::text(long.clone()).encode(None);
         assert_eq!(whole.as_str().len(), 34);
         assert!(whole.as_str().starts_with("##"));
         // The same preimage as a secret would give the same digits, after one `#` only.
-        assert_ne!(Subject(vec![Part::secret(long.as_bytes(), None)]).encode(), whole);
-        assert_eq!(Subject::text("x".repeat(128)).encode().as_str().len(), 128);
-        assert_eq!(Subject::text("\0".repeat(65_536)).encode().as_str().len(), 34);
+        assert_ne!(Subject(vec![Part::secret(long.as_bytes(), None)]).encode(None), whole);
+        assert_eq!(Subject::text("x".repeat(128)).encode(None).as_str().len(), 128);
+        assert_eq!(Subject::text("\0".repeat(256)).encode(None).as_str().len(), 34);
+    }
+
+    #[test]
+    fn long_parts_are_digested_where_they_are_seen_and_never_meet_a_secret() {
+        let long = "x".repeat(65_536);
+        let seen_here = Subject::text(long.clone()).encode(None);
+        let sent: Subject =
+            serde_json::from_str(&serde_json::to_string(&Subject::text(long.clone())).unwrap()).unwrap();
+        assert_eq!(sent.encode(None), seen_here);
+        assert_eq!(serde_json::from_str::<Subject>(&format!("{long:?}")).unwrap().encode(None), seen_here);
+        assert_ne!(Subject(vec![Part::secret(long.as_bytes(), None)]).encode(None), seen_here);
+        assert_ne!(Subject::text(format!("{long}y")).encode(None), seen_here);
     }
 
     #[test]
@@ -363,12 +311,12 @@ mod tests {
         #[test]
         fn different_subjects_never_share_a_key(left in vec(part(), 1..4), right in vec(part(), 1..4)) {
             let (left, right) = (Subject(left), Subject(right));
-            prop_assert_eq!(left == right, left.encode() == right.encode());
+            prop_assert_eq!(left == right, left.encode(None) == right.encode(None));
         }
 
         #[test]
         fn an_encoding_is_safe_inside_a_hash_tag(parts in vec(part(), 1..6)) {
-            let encoded = Subject(parts).encode();
+            let encoded = Subject(parts).encode(None);
             prop_assert!(encoded.as_str().len() <= EncodedSubject::MAX_BYTES);
             let safe = |byte: u8| byte.is_ascii_alphanumeric() || b"._~@-%+#".contains(&byte);
             prop_assert!(encoded.as_str().bytes().all(safe));

@@ -1,8 +1,10 @@
 //! The HTTP interface: which path is answered by what.
 
+mod body;
 mod check;
 mod health;
 mod mark;
+mod refund;
 mod respond;
 mod time_left;
 
@@ -27,13 +29,17 @@ pub struct App {
     pub limiter: Limiter,
     /// The longest that one decision may take, whatever time the caller has.
     pub store_timeout: Duration,
+    /// Whether callers may refund.
+    pub refunds: bool,
     /// Whether the service is about to stop.
     pub phase: watch::Receiver<Phase>,
 }
 
 /// The data plane: checks.
 pub fn data(app: Arc<App>) -> Router {
-    let routes = health_routes().route("/v1/check", routing::post(check::check));
+    let routes = health_routes()
+        .route("/v1/check", routing::post(check::check))
+        .route("/v1/refund", routing::post(refund::refund));
     finish(routes, app)
 }
 

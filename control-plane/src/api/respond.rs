@@ -32,6 +32,9 @@ pub(super) fn answer(answer: &CheckAnswer) -> Response {
     response
 }
 
+/// The longest detail of a problem, in characters.
+const MAX_DETAIL_CHARS: usize = 500;
+
 /// Why a request got no answer to its question; the text says what to do about it.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Refusal {
@@ -55,6 +58,8 @@ pub(super) enum Refusal {
     TooManyChecks(usize),
     #[error(transparent)]
     Check(#[from] CheckError),
+    #[error("refunds are off, since other machines can reach this listener; set refunds: true to allow them")]
+    RefundsOff,
     #[error("the service is about to stop")]
     Stopping,
     #[error(transparent)]
@@ -72,7 +77,8 @@ impl Refusal {
                 StatusCode::PAYLOAD_TOO_LARGE
             }
             Self::Body(_) => StatusCode::BAD_REQUEST,
-            Self::Fields { .. } => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::RefundsOff => StatusCode::FORBIDDEN,
+            Self::Fields { .. } | Self::Check(CheckError::OtherCharge) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::Check(CheckError::Store(_)) | Self::Stopping | Self::NotReady(_) => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
@@ -80,17 +86,19 @@ impl Refusal {
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        problem(self.status(), self.to_string())
+        problem(self.status(), &self.to_string())
     }
 }
 
 /// The answer when the code that should have made one panicked; the panic itself is in the log.
 pub(super) fn panicked() -> Response {
-    problem(StatusCode::INTERNAL_SERVER_ERROR, "a fault in the service; its log says more".to_owned())
+    problem(StatusCode::INTERNAL_SERVER_ERROR, "a fault in the service; its log says more")
 }
 
-fn problem(status: StatusCode, detail: String) -> Response {
+fn problem(status: StatusCode, detail: &str) -> Response {
     let title = status.canonical_reason().unwrap_or_default();
+    // A caller's own text comes back in it, and may be as long as a body.
+    let detail: String = detail.chars().take(MAX_DETAIL_CHARS).collect();
     let body = Problem::plain(status.as_u16(), title, detail).to_json();
     respond(status, HeaderValue::from_static(Problem::CONTENT_TYPE), body)
 }

@@ -15,17 +15,21 @@ use sluicegate_wire::{CheckAnswer, LimitResult, Problem, Reason, header::MARKER}
 use tower::ServiceExt as _;
 
 use super::*;
-use crate::{config::Policies, store::Store};
+use crate::{
+    config::{Policies, StoreUrl},
+    store::Store,
+};
 
 /// An app with one policy, `api`, whose store can't be reached: what is answered here needs none.
 fn app(phase: Phase) -> Arc<App> {
     let bucket = sluicegate_lua::Bucket::new(1, 1, 1000, Refill::Greedy).unwrap();
-    let limit = Limit { name: "burst".parse().unwrap(), bucket };
+    let limit = Limit { name: "burst".parse().unwrap(), rule: bucket.into() };
     let policies: Policies = [Policy::new("api".parse().unwrap(), vec![limit]).unwrap()].into_iter().collect();
-    let store = Store::open("unix:///nowhere/redis.sock").unwrap();
+    let store =
+        Store::open(&StoreUrl::new("unix:///nowhere/redis.sock".to_owned()).unwrap(), &KeyPrefix::default()).unwrap();
     let (_, phase) = watch::channel(phase);
-    let limiter = Limiter::new(policies, KeyPrefix::default(), store);
-    Arc::new(App { limiter, store_timeout: Duration::from_secs(1), phase })
+    let limiter = Limiter { policies, prefix: KeyPrefix::default(), pepper: None, store };
+    Arc::new(App { limiter, store_timeout: Duration::from_secs(1), refunds: false, phase })
 }
 
 async fn send(router: Router, request: Request<Body>) -> Response {
@@ -248,7 +252,7 @@ fn result(allowed: bool, retry_after_ms: Option<u64>) -> LimitResult {
 }
 
 async fn check_answer(result: LimitResult, status: u16, retry_after: Option<&str>) {
-    let answer = CheckAnswer { allowed: result.allowed, results: vec![result], deny_cache_ms: None };
+    let answer = CheckAnswer { allowed: result.allowed, results: vec![result], charge: None, deny_cache_ms: None };
     let response = respond::answer(&answer);
     assert_eq!(response.status().as_u16(), status);
     let text = |name: &str| response.headers().get(name).map(|value| value.to_str().unwrap().to_owned());

@@ -1,15 +1,15 @@
 //! From the file as written to a configuration: every value is looked at, and all that are wrong are told at once.
 
-use std::{collections::BTreeMap, fmt, time::Duration};
+use std::{fmt, time::Duration};
 
 use serde_saphyr::Spanned;
-use sluicegate_lua::{Bucket, BucketError, KeyPrefix, Limit, Policy, Refill};
-use sluicegate_wire::Name;
+use sluicegate_lua::KeyPrefix;
+use sluicegate_wire::{Name, Pepper};
 
 use super::{
-    Address, Admin, Config, Policies, Secret, Store, StoreUrl, duration,
+    Address, Admin, Config, Secret, Store, StoreUrl, duration,
     error::Fault,
-    raw::{RawConfig, RawLimit, RawPolicy, RawStore},
+    raw::{RawConfig, RawStore},
     substitute::substitute,
 };
 
@@ -20,17 +20,22 @@ pub(super) fn check(raw: &RawConfig, environment: &dyn Fn(&str) -> Option<String
     let admin = checker.admin(raw, listen.as_ref());
     let store = checker.store(&raw.store);
     let drain = checker.duration("drain", raw.drain.as_ref(), Duration::from_secs(5));
+    let key_pepper = checker.key_pepper(raw.key_pepper.as_ref());
     let policies = checker.policies(&raw.policies);
-    match (listen, admin, store, drain, policies) {
-        (Some(listen), Some(admin), Some(store), Some(drain), Some(policies)) if checker.faults.is_empty() => {
-            Ok(Config { listen, admin, store, drain, policies })
+    match (listen, admin, store, drain, key_pepper, policies) {
+        (Some(listen), Some(admin), Some(store), Some(drain), Some(key_pepper), Some(policies))
+            if checker.faults.is_empty() =>
+        {
+            // Who can reach the data plane can refund, so that stays on this machine unless said otherwise.
+            let refunds = raw.refunds.unwrap_or(listen.is_local());
+            Ok(Config { listen, admin, store, drain, key_pepper, refunds, policies })
         }
         _ => Err(checker.faults),
     }
 }
 
 /// Collects faults. Each check is none when it found one.
-struct Checker<'a> {
+pub(super) struct Checker<'a> {
     environment: &'a dyn Fn(&str) -> Option<String>,
     faults: Vec<Fault>,
 }
@@ -61,6 +66,13 @@ impl Checker<'_> {
         Some(Admin { listen, token })
     }
 
+    /// The inner option is the setting, the outer one whether it is good.
+    fn key_pepper(&mut self, field: Option<&Spanned<String>>) -> Option<Option<Pepper>> {
+        let Some(field) = field else { return Some(None) };
+        let text = self.not_empty("key_pepper", field)?;
+        self.good("key_pepper", field, Pepper::new(text.as_bytes())).map(Some)
+    }
+
     fn store(&mut self, raw: &RawStore) -> Option<Store> {
         let url = self.text("store.url", &raw.url);
         let url = url.and_then(|url| self.good("store.url", &raw.url, StoreUrl::new(url)));
@@ -81,51 +93,6 @@ impl Checker<'_> {
         Some(Store { url: url?, timeout: timeout?, prefix: prefix? })
     }
 
-    fn policies(&mut self, raw: &Spanned<BTreeMap<Name, RawPolicy>>) -> Option<Policies> {
-        if raw.value.is_empty() {
-            return self.fault("policies", raw, "is empty; add a policy, or there is nothing to limit");
-        }
-        // Not `filter_map`: each policy is looked at, also after a faulty one.
-        let policies: Vec<_> = raw.value.iter().map(|(name, policy)| self.policy(name, policy)).collect();
-        policies.into_iter().collect()
-    }
-
-    fn policy(&mut self, name: &Name, raw: &RawPolicy) -> Option<Policy> {
-        let path = format!("policies.{name}.limits");
-        let written = &raw.limits.value;
-        let each = written.iter().enumerate();
-        let limits: Vec<_> =
-            each.clone().map(|(index, limit)| self.limit(&format!("{path}[{index}]"), limit)).collect();
-        for (index, limit) in each {
-            let name = &limit.value.name;
-            if written.iter().take(index).any(|earlier| earlier.value.name.value == name.value) {
-                let reason = format!("{} is there twice; give each limit of a policy its own name", name.value);
-                return self.fault(&format!("{path}[{index}].name"), name, reason);
-            }
-        }
-        let limits = limits.into_iter().collect::<Option<_>>()?;
-        self.good(&path, &raw.limits, Policy::new(name.clone(), limits))
-    }
-
-    fn limit(&mut self, path: &str, raw: &Spanned<RawLimit>) -> Option<Limit> {
-        let RawLimit { name, capacity, refill, per, interval } = &raw.value;
-        let per_path = format!("{path}.per");
-        let period = self.duration(&per_path, Some(per), Duration::ZERO)?;
-        let per_ms = u64::try_from(period.as_millis()).unwrap_or(u64::MAX);
-        let mode = if *interval { Refill::Interval } else { Refill::Greedy };
-        match Bucket::new(capacity.value, refill.value, per_ms, mode) {
-            Ok(bucket) => Some(Limit { name: name.value.clone(), bucket }),
-            Err(BucketError::NoCapacity) => {
-                self.fault(&format!("{path}.capacity"), capacity, "is 0, which denies everything; use at least 1")
-            }
-            Err(BucketError::NoRefill) => {
-                self.fault(&format!("{path}.refill"), refill, "is 0, so the bucket never refills; use at least 1")
-            }
-            Err(BucketError::Period { .. }) => self.fault(&per_path, per, "must be from 1ms to 366d"),
-            Err(error @ (BucketError::Inexact { .. } | BucketError::TooSlow { .. })) => self.fault(path, raw, error),
-        }
-    }
-
     fn address(&mut self, path: &str, field: Option<&Spanned<String>>, default: &str) -> Option<Address> {
         match field {
             None => default.parse().ok(),
@@ -136,7 +103,12 @@ impl Checker<'_> {
         }
     }
 
-    fn duration(&mut self, path: &str, field: Option<&Spanned<String>>, default: Duration) -> Option<Duration> {
+    pub(super) fn duration(
+        &mut self,
+        path: &str,
+        field: Option<&Spanned<String>>,
+        default: Duration,
+    ) -> Option<Duration> {
         let Some(field) = field else { return Some(default) };
         let text = self.text(path, field)?;
         self.good(path, field, duration::parse(&text))
@@ -154,11 +126,16 @@ impl Checker<'_> {
         self.good(path, field, substitute(&field.value, self.environment))
     }
 
-    fn good<T, F, E: fmt::Display>(&mut self, path: &str, field: &Spanned<F>, value: Result<T, E>) -> Option<T> {
+    pub(super) fn good<T, F, E: fmt::Display>(
+        &mut self,
+        path: &str,
+        field: &Spanned<F>,
+        value: Result<T, E>,
+    ) -> Option<T> {
         value.map_or_else(|error| self.fault(path, field, error), Some)
     }
 
-    fn fault<T, F>(&mut self, path: &str, field: &Spanned<F>, reason: impl fmt::Display) -> Option<T> {
+    pub(super) fn fault<T, F>(&mut self, path: &str, field: &Spanned<F>, reason: impl fmt::Display) -> Option<T> {
         self.faults.push(Fault::new(field.referenced, path, reason));
         None
     }

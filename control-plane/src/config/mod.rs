@@ -2,6 +2,7 @@
 
 mod address;
 mod check;
+mod check_policy;
 mod duration;
 mod error;
 mod policies;
@@ -10,9 +11,15 @@ mod secret;
 mod store_url;
 mod substitute;
 
-use std::{path::Path, time::Duration};
+use std::{
+    fs::File,
+    io::{self, Read as _},
+    path::Path,
+    time::Duration,
+};
 
 use sluicegate_lua::KeyPrefix;
+use sluicegate_wire::Pepper;
 
 pub use address::Address;
 pub use error::{ConfigError, ConfigErrors};
@@ -31,6 +38,10 @@ pub struct Config {
     pub store: Store,
     /// How long requests are still answered after SIGTERM (`drain`).
     pub drain: Duration,
+    /// What goes into the digests of secrets (`key_pepper`); the filter needs the same.
+    pub key_pepper: Option<Pepper>,
+    /// Whether callers of the data plane may refund (`refunds`); by default when it is local to the machine.
+    pub refunds: bool,
     /// What is limited.
     pub policies: Policies,
 }
@@ -62,7 +73,7 @@ impl Config {
     /// When the file can't be read, or with each fault's place in it.
     pub fn load(path: &Path, environment: &dyn Fn(&str) -> Option<String>) -> Result<Self, ConfigErrors> {
         let file = path.display().to_string();
-        match std::fs::read_to_string(path) {
+        match read(path) {
             Ok(text) => Self::parse(&file, &text, environment),
             Err(error) => Err(ConfigErrors::Unreadable { file, error }),
         }
@@ -78,6 +89,18 @@ impl Config {
             .and_then(|raw| check::check(&raw, environment))
             .map_err(|faults| ConfigErrors::faults(file, faults))
     }
+}
+
+/// The largest file, in bytes: some ten thousand policies. A device or a pipe has no end.
+const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
+
+fn read(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    let read = File::open(path)?.take(MAX_FILE_BYTES + 1).read_to_string(&mut text)?;
+    if read as u64 > MAX_FILE_BYTES {
+        return Err(io::Error::other(format!("it is over {MAX_FILE_BYTES} bytes, the most there may be")));
+    }
+    Ok(text)
 }
 
 #[cfg(test)]

@@ -19,6 +19,10 @@ pub(super) struct RawConfig {
     pub(super) store: RawStore,
     #[serde(default, deserialize_with = "present")]
     pub(super) drain: Option<Spanned<String>>,
+    #[serde(default, deserialize_with = "present")]
+    pub(super) key_pepper: Option<Spanned<String>>,
+    #[serde(default, deserialize_with = "present")]
+    pub(super) refunds: Option<bool>,
     pub(super) policies: Spanned<BTreeMap<Name, RawPolicy>>,
 }
 
@@ -45,17 +49,40 @@ pub(super) struct RawStore {
 #[serde(deny_unknown_fields)]
 pub(super) struct RawPolicy {
     pub(super) limits: Spanned<Vec<Spanned<RawLimit>>>,
+    #[serde(default, deserialize_with = "present")]
+    pub(super) ban: Option<Spanned<RawBan>>,
+    #[serde(default)]
+    pub(super) overrides: bool,
 }
 
+/// A bucket or a quota: which of them shows in its fields.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawLimit {
     pub(super) name: Spanned<Name>,
-    pub(super) capacity: Spanned<u64>,
-    pub(super) refill: Spanned<u64>,
-    pub(super) per: Spanned<String>,
-    #[serde(default)]
-    pub(super) interval: bool,
+    #[serde(default, deserialize_with = "present")]
+    pub(super) capacity: Option<Spanned<u64>>,
+    #[serde(default, deserialize_with = "present")]
+    pub(super) refill: Option<Spanned<u64>>,
+    #[serde(default, deserialize_with = "present")]
+    pub(super) per: Option<Spanned<String>>,
+    #[serde(default, deserialize_with = "present")]
+    pub(super) interval: Option<Spanned<bool>>,
+    #[serde(default, deserialize_with = "present")]
+    pub(super) quota: Option<Spanned<u64>>,
+    #[serde(default, deserialize_with = "present")]
+    pub(super) every: Option<Spanned<String>>,
+    #[serde(default, deserialize_with = "present")]
+    pub(super) time_zone: Option<Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawBan {
+    pub(super) after: Spanned<u64>,
+    pub(super) within: Spanned<String>,
+    #[serde(rename = "for")]
+    pub(super) length: Spanned<String>,
 }
 
 /// A field that may be left out, but not left empty: `token:` and nothing more is a mistake, not a choice.
@@ -114,7 +141,7 @@ fn reason(error: &Error) -> String {
         Error::Unexpected { expected: "sequence start", .. } => "must be a list".to_owned(),
         Error::Unexpected { expected: "string scalar", .. } => "must be a text".to_owned(),
         Error::NullIntoString { .. } => "must not be empty; give it a value or leave it out".to_owned(),
-        Error::InvalidScalar { ty: "u64", .. } => "must be a whole number, at least 1".to_owned(),
+        Error::InvalidScalar { ty: "u64", .. } => "must be a whole number from 1 to 9007199254740992".to_owned(),
         Error::InvalidBooleanStrict { .. } => "must be true or false".to_owned(),
         Error::DuplicateMappingKey { key, .. } => {
             format!("{} is there twice; keep one", key.as_deref().unwrap_or("a field"))
@@ -131,9 +158,9 @@ fn example(field: &str) -> &'static str {
         "policies" => "policies: { api: { limits: [ { name: burst, capacity: 10, refill: 10, per: 1s } ] } }",
         "limits" => "limits: [ { name: burst, capacity: 10, refill: 10, per: 1s } ]",
         "name" => "a name such as name: burst",
-        "capacity" => "the most tokens it holds, such as capacity: 10",
-        "refill" => "the tokens that come back in each period, such as refill: 10",
-        "per" => "the period of the refill, such as per: 1s",
+        "after" => "the denials it takes, such as after: 20",
+        "within" => "the time in which they count, such as within: 10m",
+        "for" => "how long it lasts, such as for: 1h",
         _ => "it",
     }
 }

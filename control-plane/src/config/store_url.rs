@@ -6,7 +6,8 @@ use url::Url;
 
 use super::Secret;
 
-/// The URL of a Redis server, maybe with a password in it: neither `Debug` nor `Display` shows more than where it is.
+/// The URL of a Redis server, maybe with a password in it, or `memory://` for a store in this process. Neither `Debug`
+/// nor `Display` shows more than where it is.
 #[derive(Clone)]
 pub struct StoreUrl {
     url: Secret,
@@ -23,7 +24,7 @@ pub enum StoreUrlError {
     )]
     NotAUrl,
     /// A kind of store that there is no client for.
-    #[error("this kind of store is not supported; use redis://HOST:PORT or unix:///absolute/path")]
+    #[error("this kind of store is not supported; use redis://HOST:PORT, unix:///absolute/path or memory://")]
     Unsupported,
     /// No server named.
     #[error("names no host; use redis://HOST:PORT")]
@@ -52,9 +53,19 @@ impl StoreUrl {
         let shown = match url.scheme() {
             "redis" => redis_server(&url)?,
             "unix" => unix_socket(&url)?,
+            "memory" if text == Self::MEMORY => text.clone(),
             _ => return Err(StoreUrlError::Unsupported),
         };
         Ok(Self { url: Secret::new(text), shown })
+    }
+
+    /// The URL of a store in this process.
+    pub const MEMORY: &str = "memory://";
+
+    /// Whether the store is in this process.
+    #[must_use]
+    pub fn is_memory(&self) -> bool {
+        self.url.expose() == Self::MEMORY
     }
 
     /// The URL with everything in it, for the client that connects.
@@ -130,6 +141,7 @@ mod tests {
         check("redis://[::1]:7000/3", Ok("redis://[::1]:7000/3"));
         check("redis://user:hunter2@host:6380/0", Ok("redis://host:6380/0"));
         check("redis://:hunter2@host/", Ok("redis://host:6379"));
+        check("memory://", Ok("memory://"));
         check("unix:///run/redis.sock", Ok("unix:///run/redis.sock"));
         check("unix:/run/redis.sock?db=2&user=u&pass=hunter2", Ok("unix:///run/redis.sock"));
     }
@@ -141,7 +153,7 @@ mod tests {
         check("localhost:6379", Err(StoreUrlError::Unsupported));
         check("rediss://host", Err(StoreUrlError::Unsupported));
         check("redis+cluster://host", Err(StoreUrlError::Unsupported));
-        check("memory://", Err(StoreUrlError::Unsupported));
+        check("memory://x", Err(StoreUrlError::Unsupported));
         check("redis://", Err(StoreUrlError::NoHost));
         check("redis:///0", Err(StoreUrlError::NoHost));
         check("redis://host:99999", Err(StoreUrlError::NotAUrl));

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use sluicegate_lua::Refill;
+use sluicegate_lua::{Ban, Refill, Rule};
 
 use super::*;
 
@@ -84,7 +84,10 @@ policies:
     let numbers: Vec<_> = login
         .limits()
         .iter()
-        .map(|limit| (limit.name.as_str(), limit.bucket.capacity(), limit.bucket.fill_ms(), limit.bucket.mode()))
+        .map(|limit| match &limit.rule {
+            Rule::Bucket(bucket) => (limit.name.as_str(), bucket.capacity(), bucket.fill_ms(), bucket.mode()),
+            Rule::Quota(quota) => panic!("{quota:?}"),
+        })
         .collect();
     assert_eq!(numbers, [("burst", 5, 60_000, Refill::Greedy), ("daily", 100, 86_400_000, Refill::Interval)]);
     assert!(!format!("{config:?}").contains("hunter2"), "{config:?}");
@@ -114,9 +117,9 @@ fn a_file_with_nothing_to_do_is_refused() {
 
 #[test]
 fn faults_of_form_name_the_place_and_the_field() {
-    let top = "there is no such field here; there are: listen, admin, store, drain, policies";
+    let top = "there is no such field here; there are: listen, admin, store, drain, key_pepper, refunds, policies";
     check_settings("^lisen: 127.0.0.1:1", &format!("lisen: {top}"));
-    check_settings("^key_pepper: x", &format!("key_pepper: {top}"));
+    check_settings("^pepper: x", &format!("pepper: {top}"));
     check_settings("admin: { ^tokn: x }", "admin.tokn: there is no such field here; there are: listen, token");
     check_settings("listen: ^[1]", "listen: must be a text");
     check_settings("drain: ^null", "drain: must not be empty; give it a value or leave it out");
@@ -124,17 +127,18 @@ fn faults_of_form_name_the_place_and_the_field() {
     check_settings("drain: 1s\n^drain: 2s", "drain is there twice; keep one");
     check(&format!("{POLICIES}{STORE}---\n^a: b\n"), &["only single YAML document expected but multiple found"]);
 
-    let whole = "policies.login.limits[0].capacity: must be a whole number, at least 1";
+    let whole = "policies.login.limits[0].capacity: must be a whole number from 1 to 9007199254740992";
     for bad in ["-5", "1.5", "lots", "99999999999999999999"] {
         check_limit(&format!("{{ name: a, capacity: ^{bad} }}"), whole);
     }
     check_limit(
         "{ ^nam: a }",
-        "policies.login.limits[0].nam: there is no such field here; there are: name, capacity, refill, per, interval",
+        "policies.login.limits[0].nam: there is no such field here; there are: name, capacity, refill, per, interval, \
+         quota, every, time_zone",
     );
     check_limit(
-        "{ name: a, capacity: 1, ^refill: 1 }",
-        "policies.login.limits[0].per: is missing; add the period of the refill, such as per: 1s",
+        "^{ name: a, capacity: 1, refill: 1 }",
+        "policies.login.limits[0].per: is missing; add the period of the refill, such as 1s",
     );
     check_limit(
         "{ name: ^a b }",
@@ -196,6 +200,74 @@ fn limits_are_checked() {
     }
 }
 
+/// The fault of a file whose policy `login` has a good limit and this.
+fn check_policy(marked: &str, expected: &str) {
+    let limits = "limits: [ { name: a, capacity: 1, refill: 1, per: 1s } ]";
+    check(&format!("{STORE}policies:\n  login:\n    {limits}\n    {marked}\n"), &[expected]);
+}
+
+#[test]
+fn quotas_bans_and_overrides_are_read() {
+    let config = parse(&format!(
+        "{STORE}key_pepper: '${{TOKEN}}'
+refunds: false
+policies:
+  login:
+    limits: [ {{ name: month, quota: 100, every: month, time_zone: Europe/Paris }}, {{ name: day, quota: 5, every: day }} ]
+    ban: {{ after: 20, within: 10m, for: 1h }}
+    overrides: true
+"
+    ))
+    .unwrap();
+    let login = config.policies.get("login").unwrap();
+    let shown: Vec<_> = login.limits().iter().map(|limit| format!("{:?}", limit.rule)).collect();
+    assert_eq!(shown, ["Quota(100 every month in Europe/Paris)", "Quota(5 every day in UTC)"]);
+    assert_eq!(login.ban(), Some(&Ban::new(20, 600_000, 3_600_000).unwrap()));
+    assert!(login.overrides() && config.key_pepper.is_some() && !config.refunds);
+    assert!(!format!("{config:?}").contains("hunter2"), "{config:?}");
+}
+
+#[test]
+fn refunds_are_for_this_machine_unless_said_otherwise() {
+    let refunds = |listen: &str| parse(&format!("listen: {listen}\n{STORE}{POLICIES}")).unwrap().refunds;
+    assert!(refunds("127.0.0.1:1") && refunds("unix:/run/s.sock"));
+    assert!(!refunds("0.0.0.0:1"));
+}
+
+#[test]
+fn quotas_and_bans_are_checked() {
+    let limit = "policies.login.limits[0]";
+    check_limit(
+        "{ name: a, quota: ^0, every: day }",
+        &format!("{limit}.quota: quota is 0: it must be from 1 to 9007199254740991"),
+    );
+    check_limit("^{ name: a, quota: 1 }", &format!("{limit}.every: is missing; add minute, hour, day, week or month"));
+    check_limit(
+        "{ name: a, quota: 1, every: ^year }",
+        &format!("{limit}.every: every is \"year\": it must be minute, hour, day, week or month"),
+    );
+    check_limit(
+        "{ name: a, quota: 1, every: day, time_zone: ^Mars }",
+        &format!("{limit}.time_zone: there is no time zone \"Mars\": use an IANA name such as Europe/Paris or UTC"),
+    );
+    check_limit(
+        "{ name: a, quota: 1, every: day, per: ^1s }",
+        &format!("{limit}.per: a quota counts in calendar windows; keep quota, every and time_zone alone"),
+    );
+    check_limit(
+        "{ name: a, capacity: 1, refill: 1, per: 1s, every: ^day }",
+        &format!("{limit}.every: belongs to a quota; add quota: and leave out capacity, refill and per"),
+    );
+    check_policy("ban: { after: 1, within: ^0s, for: 1h }", "policies.login.ban.within: must be from 1ms to 366d");
+    check_policy("ban: { after: 1, within: 1s, for: ^0s }", "policies.login.ban.for: must be from 1ms to 366d");
+    check_policy(
+        "ban: { after: ^0, within: 1s, for: 1h }",
+        "policies.login.ban.after: ban.after is 0: it must be from 1 to 2147483647 denials",
+    );
+    check_policy("overrides: ^1", "policies.login.overrides: must be true or false");
+    check_settings("key_pepper: ^''", "key_pepper: is empty; give it a value or leave it out");
+}
+
 #[test]
 fn settings_are_checked() {
     let address =
@@ -222,8 +294,8 @@ fn settings_are_checked() {
     check_settings("listen: 127.0.0.1:8081\nadmin: { listen: ^127.0.0.1:8081 }", both);
     check_settings("drain: ^soon", "drain: needs a number and a unit: ms, s, m, h or d, such as 20ms or 1m");
     check_settings(
-        "store: { url: ^'memory://' }",
-        "store.url: this kind of store is not supported; use redis://HOST:PORT or unix:///absolute/path",
+        "store: { url: ^'rediss://host' }",
+        "store.url: this kind of store is not supported; use redis://HOST:PORT, unix:///absolute/path or memory://",
     );
     check_settings(
         "store: { url: redis://host, timeout: ^0ms }",
@@ -248,7 +320,7 @@ drain: ^1x
         &[
             "listen: not an address to listen on; use IP:port such as 127.0.0.1:8080 or [::]:8080, or \
              unix:/absolute/path",
-            "store.url: this kind of store is not supported; use redis://HOST:PORT or unix:///absolute/path",
+            "store.url: this kind of store is not supported; use redis://HOST:PORT, unix:///absolute/path or memory://",
             "store.timeout: needs a number and a unit: ms, s, m, h or d, such as 20ms or 1m",
             "policies.b.limits[0].capacity: is 0, which denies everything; use at least 1",
             "policies.b.limits[1].refill: is 0, so the bucket never refills; use at least 1",

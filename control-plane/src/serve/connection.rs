@@ -32,6 +32,10 @@ const PING_TIMEOUT: Duration = Duration::from_secs(10);
 /// fewer they would queue there, out of their deadlines' sight.
 const MAX_STREAMS: u32 = 1024;
 
+/// A proxy resets the requests whose time is over, all at once after a stall of ours; hyper's bound of 20 would take that
+/// for an attack and close the connection, with every other request on it.
+const MAX_PENDING_RESETS: usize = MAX_STREAMS as usize;
+
 /// Serves one connection until it ends or is told to.
 pub(super) async fn serve<I>(stream: I, router: Router, phase: watch::Receiver<Phase>)
 where
@@ -84,13 +88,15 @@ async fn finish_due(version: Arc<SetOnce<Version>>, mut phase: watch::Receiver<P
 
 fn builder() -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
+    // A client may close its side once it has asked, and still wants the answer.
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).half_close(true);
     builder
         .http2()
         .timer(TokioTimer::new())
         .keep_alive_interval(PING_INTERVAL)
         .keep_alive_timeout(PING_TIMEOUT)
-        .max_concurrent_streams(MAX_STREAMS);
+        .max_concurrent_streams(MAX_STREAMS)
+        .max_pending_accept_reset_streams(MAX_PENDING_RESETS);
     builder
 }
 

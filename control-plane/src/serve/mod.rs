@@ -57,7 +57,7 @@ impl Server {
     pub async fn bind(config: Config) -> Result<Self, BindError> {
         let data = bind("listen", config.listen).await?;
         let admin = bind("admin.listen", config.admin.listen).await?;
-        let store = Store::open(config.store.url.expose()).map_err(BindError::Store)?;
+        let store = Store::open(&config.store.url, &config.store.prefix).map_err(BindError::Store)?;
         tracing::info!(
             %data,
             %admin,
@@ -67,8 +67,10 @@ impl Server {
             "listening"
         );
         let (phase, receiver) = watch::channel(Phase::Serving);
-        let limiter = Limiter::new(config.policies, config.store.prefix, store);
-        let app = Arc::new(App { limiter, store_timeout: config.store.timeout, phase: receiver });
+        let limiter =
+            Limiter { policies: config.policies, prefix: config.store.prefix, pepper: config.key_pepper, store };
+        let app =
+            Arc::new(App { limiter, store_timeout: config.store.timeout, refunds: config.refunds, phase: receiver });
         Ok(Self { data, admin, app, phase, drain: config.drain })
     }
 

@@ -1,6 +1,7 @@
 //! Why the store gave no decision.
 
-use sluicegate_lua::RunError;
+use redis::RedisError;
+use sluicegate_lua::{MemoryError, ReplyError};
 
 /// Why the store gave no decision. None of them says that nothing was charged: a reply can be lost on its way back.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -19,13 +20,26 @@ pub enum StoreError {
     Refused(String),
 }
 
-impl From<RunError> for StoreError {
-    fn from(error: RunError) -> Self {
-        match error {
-            RunError::Redis(error) if error.is_timeout() => Self::Timeout,
-            RunError::Redis(error) if error.is_io_error() => Self::Unavailable(error.to_string()),
-            RunError::Redis(error) => Self::Refused(error.to_string()),
-            RunError::Reply(error) => Self::Refused(error.to_string()),
+impl From<RedisError> for StoreError {
+    fn from(error: RedisError) -> Self {
+        if error.is_timeout() {
+            Self::Timeout
+        } else if error.is_io_error() {
+            Self::Unavailable(error.to_string())
+        } else {
+            Self::Refused(error.to_string())
         }
+    }
+}
+
+impl From<ReplyError> for StoreError {
+    fn from(error: ReplyError) -> Self {
+        Self::Refused(error.to_string())
+    }
+}
+
+impl From<MemoryError> for StoreError {
+    fn from(error: MemoryError) -> Self {
+        Self::Refused(error.to_string())
     }
 }

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use redis::Client;
-use sluicegate_lua::Take;
+use sluicegate_lua::Call;
 use tokio::{
     sync::watch,
     time::{Instant, sleep},
@@ -24,16 +24,16 @@ const MAX_BACKOFF: Duration = Duration::from_millis(250);
 pub(super) type LinkState = Result<Arc<Link>, StoreError>;
 
 /// Runs until nobody watches the state any more.
-pub(super) async fn keep(client: Client, state: watch::Sender<LinkState>) {
+pub(super) async fn keep(client: Client, probe: Call, state: watch::Sender<LinkState>) {
     let mut backoff = FIRST_BACKOFF;
     while !state.is_closed() {
-        match Link::open(&client, PROBE_TIMEOUT).await {
+        match Link::open(&client, &probe, PROBE_TIMEOUT).await {
             Ok(link) => {
                 tracing::info!("store connected");
                 backoff = FIRST_BACKOFF;
                 let link = Arc::new(link);
                 set(&state, Ok(Arc::clone(&link)));
-                let error = lost(&link, &state).await;
+                let error = lost(&link, &probe, &state).await;
                 tracing::warn!(%error, "store lost");
                 set(&state, Err(error));
             }
@@ -57,16 +57,14 @@ fn set(state: &watch::Sender<LinkState>, new: LinkState) {
 }
 
 /// Waits until the link is no longer usable, and says why.
-async fn lost(link: &Link, state: &watch::Sender<LinkState>) -> StoreError {
-    // No units: the script runs, reads the clock and touches nothing.
-    let probe = Take { takes: 1, units: Vec::new() };
+async fn lost(link: &Link, probe: &Call, state: &watch::Sender<LinkState>) -> StoreError {
     loop {
         tokio::select! {
             () = link.broken() => return StoreError::Unavailable("the connection broke".into()),
             () = state.closed() => return StoreError::Unavailable("stopping".into()),
             () = sleep(PROBE_EVERY) => {}
         }
-        if let Err(error) = link.take(&probe, Instant::now() + PROBE_TIMEOUT).await {
+        if let Err(error) = link.run(probe, Instant::now() + PROBE_TIMEOUT).await {
             return error;
         }
     }

@@ -1,10 +1,10 @@
 //! The question to the service.
 
-use sluicegate_wire::{Check, CheckRequest, Name, header};
+use sluicegate_wire::{Check, CheckRequest, Name, Pepper, header};
 
 use crate::{
     HeaderValue, OnFailure, Request, Timeout,
-    config::{Limit, Rule, Service},
+    config::{Config, Limit, Rule, Service},
     request::is_grpc,
 };
 
@@ -37,10 +37,11 @@ const MAX_ID_BYTES: usize = 128;
 
 impl Callout {
     /// The question that a rule asks about a request.
-    pub(crate) fn build(service: &Service, rule: &Rule, request: &dyn Request) -> Self {
-        let question = CheckRequest { checks: rule.limits.iter().map(|limit| check(limit, request)).collect() };
+    pub(crate) fn build(config: &Config, rule: &Rule, request: &dyn Request) -> Self {
+        let pepper = config.key_pepper.as_ref();
+        let question = CheckRequest { checks: rule.limits.iter().map(|limit| check(limit, pepper, request)).collect() };
         Self {
-            headers: headers(service, rule.timeout, request),
+            headers: headers(&config.service, rule.timeout, request),
             // A struct of names, strings and numbers has nothing that JSON can't hold, so the fallback never shows; if
             // it did, the service would refuse the empty body and the failure verdict would hold.
             body: serde_json::to_vec(&question).unwrap_or_default(),
@@ -50,8 +51,9 @@ impl Callout {
     }
 }
 
-fn check(limit: &Limit, request: &dyn Request) -> Check {
-    Check { policy: limit.policy.as_str().to_owned(), key: limit.key.subject(request), cost: limit.cost, shadow: false }
+fn check(limit: &Limit, pepper: Option<&Pepper>, request: &dyn Request) -> Check {
+    let key = limit.key.subject(request, pepper);
+    Check { policy: limit.policy.as_str().to_owned(), key, cost: limit.cost, shadow: false }
 }
 
 fn headers(service: &Service, timeout: Timeout, request: &dyn Request) -> Vec<(String, HeaderValue)> {

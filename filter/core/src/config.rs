@@ -25,6 +25,7 @@
 //! | `service.authority` | `sluicegate`: the callout's `:authority` |
 //! | `service.timeout` | `25ms`: how long a request waits for the service, `1ms` to `60s` |
 //! | `service.headers` | none: headers to add to each callout, such as a token |
+//! | `key_pepper` | none: digests of secrets are plain SHA-256; the service needs the same pepper |
 //! | `rules` | required: the first that matches a request decides; a request that none matches passes |
 //! | `rules[].name` | required, unique |
 //! | `rules[].match` | every request; `methods` and `path` (`exact` or `prefix`, on the [normalised path](crate::NormalPath)) |
@@ -32,7 +33,7 @@
 //! | `rules[].limits[].policy` | required: a policy of the service |
 //! | `rules[].limits[].key` | required: `client_ip` or `{header, secret, missing}` |
 //! | `rules[].limits[].cost` | `1` token |
-//! | `….key[].secret` | `false`; `true` sends the value's SHA-256 instead of the value |
+//! | `….key[].secret` | `false`; `true` sends a digest instead of the value: SHA-256, with a pepper HMAC-SHA-256 |
 //! | `….key[].missing` | `shared`: all requests without the header, or with it twice, share one bucket |
 //! | `rules[].timeout` | `service.timeout` |
 //! | `rules[].on_failure` | **`open`**: without an answer of the service the request passes. `closed` rejects it with 429, `{closed: {status: 503}}` with another status |
@@ -44,7 +45,7 @@ mod error;
 mod protobuf;
 mod raw;
 
-use sluicegate_wire::{Cost, Name};
+use sluicegate_wire::{Cost, Name, Pepper};
 
 pub use error::ConfigError;
 
@@ -55,6 +56,8 @@ use crate::{HeaderName, HeaderValue, Key, Matcher, OnFailure, Timeout};
 pub struct Config {
     /// The service to ask.
     pub service: Service,
+    /// What goes into the digests of secrets.
+    pub key_pepper: Option<Pepper>,
     /// The rules, first match first. Their names differ.
     pub rules: Vec<Rule>,
 }

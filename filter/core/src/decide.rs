@@ -16,7 +16,7 @@ pub enum Decision {
 pub fn decide(config: &Config, request: &dyn Request) -> Decision {
     let target = Target::of(request);
     match config.rules.iter().find(|rule| rule.matcher.matches(&target)) {
-        Some(rule) if !rule.limits.is_empty() => Decision::Ask(Callout::build(&config.service, rule, request)),
+        Some(rule) if !rule.limits.is_empty() => Decision::Ask(Callout::build(config, rule, request)),
         Some(_) | None => Decision::Pass,
     }
 }

@@ -1,6 +1,6 @@
 //! Who a limit counts: the key of a request.
 
-use sluicegate_wire::{Part, Subject};
+use sluicegate_wire::{Part, Pepper, Subject};
 
 use crate::{Field, HeaderName, Request, address};
 
@@ -23,10 +23,6 @@ pub enum KeyPart {
     },
 }
 
-/// The longest value, in bytes, that goes into a question as it is. A longer one is digested like a secret, so that no
-/// request makes a question that the service finds too large.
-const MAX_PART_BYTES: usize = 256;
-
 /// Why parts are not a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a key has 1 to {} parts", Key::MAX_PARTS)]
@@ -44,16 +40,16 @@ impl Key {
         Ok(Self(parts))
     }
 
-    /// The subject that the request is counted as.
-    pub(crate) fn subject(&self, request: &dyn Request) -> Subject {
-        let parts = self.0.iter().map(|part| part.of(request)).collect();
+    /// The subject that the request is counted as; `pepper` goes into the digests of secrets.
+    pub(crate) fn subject(&self, request: &dyn Request, pepper: Option<&Pepper>) -> Subject {
+        let parts = self.0.iter().map(|part| part.of(request, pepper)).collect();
         // A key has a part, so the subject has one, and the fallback never shows.
         Subject::new(parts).unwrap_or_else(|_| Subject::text(""))
     }
 }
 
 impl KeyPart {
-    fn of(&self, request: &dyn Request) -> Part {
+    fn of(&self, request: &dyn Request, pepper: Option<&Pepper>) -> Part {
         match self {
             Self::ClientIp => request
                 .property(&["source", "address"])
@@ -61,8 +57,8 @@ impl KeyPart {
                 .map_or(Part::MISSING, Part::text),
             Self::Header { name, secret } => match request.headers().get(name.as_str()) {
                 Field::Absent | Field::Several => Part::MISSING,
-                Field::One(value) if *secret || value.len() > MAX_PART_BYTES => Part::secret(value, None),
-                Field::One(value) => Part::Bytes(value.to_vec()),
+                Field::One(value) if *secret => Part::secret(value, pepper),
+                Field::One(value) => Part::bytes(value),
             },
         }
     }

@@ -81,7 +81,7 @@ fn no_configuration_is_an_error_of_its_own() {
 fn unknown_fields_are_named_with_their_path() {
     assert_eq!(
         error(r#"{"service":{"cluster":"c"},"rules":[],"breaker":{}}"#),
-        "breaker: unknown field `breaker`, expected `service` or `rules`"
+        "breaker: unknown field `breaker`, expected one of `service`, `key_pepper`, `rules`"
     );
     check_service(r#""cluster":"c","clutser":"c""#, "service.clutser: unknown field `clutser`");
     check_rule(r#""name":"b","continue":true"#, "rules[1].continue: unknown field `continue`");
@@ -94,6 +94,16 @@ fn unknown_fields_are_named_with_their_path() {
         r#""name":"b","on_failure":{"closed":{"body":""}}"#,
         "rules[1].on_failure.closed.body: unknown field `body`",
     );
+}
+
+#[test]
+fn an_error_never_shows_what_may_be_a_secret() {
+    let text = "must be a text: put it in quotes";
+    assert_eq!(error(r#"{"service":{"cluster":"c"},"key_pepper":8675309,"rules":[]}"#), format!("key_pepper: {text}"));
+    for value in ["8675309", "[8675309]", r#"{"a":8675309}"#] {
+        let error = error(&format!(r#"{{"service":{{"cluster":"c","headers":{{"a":{value}}}}},"rules":[]}}"#));
+        assert!(error.contains(text) && !error.contains("8675309"), "{error}");
+    }
 }
 
 #[test]
@@ -198,6 +208,9 @@ fn a_protobuf_struct_is_read_like_json() {
         let head =
             [b"\x0a".as_slice(), &[10 + length], b"\x0a\x04nope\x12", &[2 + length], b"\x1a", &[length]].concat();
         let error = Config::parse(&[head, text].concat()).unwrap_err().to_string();
-        assert_eq!(error, "nope: unknown field `nope`, expected `service` or `rules`", "{length} bytes");
+        assert_eq!(
+            error, "nope: unknown field `nope`, expected one of `service`, `key_pepper`, `rules`",
+            "{length} bytes"
+        );
     }
 }

@@ -1,5 +1,7 @@
 //! From the configuration as written to one that can be applied.
 
+use sluicegate_wire::Pepper;
+
 use super::{
     Config, ConfigError, Limit, Rule, Service,
     raw::{Object, RawClosed, RawConfig, RawKeyPart, RawLimit, RawMatch, RawOnFailure, RawPath, RawRule, RawService},
@@ -26,6 +28,8 @@ const RESERVED: [&str; 8] = [
 ];
 
 pub(super) fn config(raw: RawConfig) -> Result<Config, ConfigError> {
+    // Empty is left out: an environment that templates the configuration can't always leave a field out.
+    let key_pepper = Pepper::new(raw.key_pepper.0.as_bytes()).ok();
     let Object(raw_service) = raw.service;
     let default_timeout = raw_service.timeout;
     let service = service(raw_service)?;
@@ -38,7 +42,7 @@ pub(super) fn config(raw: RawConfig) -> Result<Config, ConfigError> {
         }
         rules.push(rule(&path, raw, default_timeout)?);
     }
-    Ok(Config { service, rules })
+    Ok(Config { service, key_pepper, rules })
 }
 
 fn service(raw: RawService) -> Result<Service, ConfigError> {
@@ -47,7 +51,7 @@ fn service(raw: RawService) -> Result<Service, ConfigError> {
             return Err(ConfigError::field(format!("service.{field}"), "use printable characters without blanks"));
         }
     }
-    let headers = raw.headers.iter().map(|(name, value)| service_header(name, value)).collect::<Result<_, _>>()?;
+    let headers = raw.headers.iter().map(|(name, value)| service_header(name, &value.0)).collect::<Result<_, _>>()?;
     Ok(Service { cluster: raw.cluster, authority: raw.authority, headers })
 }
 

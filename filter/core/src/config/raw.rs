@@ -35,6 +35,8 @@ fn read_json(json: &[u8]) -> Result<RawConfig, ConfigError> {
 #[serde(deny_unknown_fields)]
 pub(super) struct RawConfig {
     pub(super) service: Object<RawService>,
+    #[serde(default)]
+    pub(super) key_pepper: SecretText,
     pub(super) rules: Vec<Object<RawRule>>,
 }
 
@@ -47,7 +49,7 @@ pub(super) struct RawService {
     #[serde(default)]
     pub(super) timeout: Timeout,
     #[serde(default)]
-    pub(super) headers: BTreeMap<String, String>,
+    pub(super) headers: BTreeMap<String, SecretText>,
 }
 
 #[derive(Deserialize)]
@@ -232,5 +234,19 @@ impl<'de> Deserialize<'de> for RawKeyPart {
 impl<'de> Deserialize<'de> for RawOnFailure {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(WordOrObjectVisitor(PhantomData))
+    }
+}
+
+/// Text that may be a secret: without quotes it may be read as a number, and serde's error would show it.
+#[derive(Default)]
+pub(super) struct SecretText(pub(super) String);
+
+impl<'de> Deserialize<'de> for SecretText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = serde_json::Value::deserialize(deserializer)?;
+        match value {
+            serde_json::Value::String(text) => Ok(Self(text)),
+            _ => Err(de::Error::custom("must be a text: put it in quotes")),
+        }
     }
 }

@@ -1,0 +1,160 @@
+//! One call's checks as charges, and its answer.
+
+use std::sync::Arc;
+
+use sluicegate_lua::{Charge, CheckTaken, Judgement, Limit, Rule, Take, Taken, Unit};
+use sluicegate_wire::{Check, CheckAnswer, LimitResult, Name};
+
+use super::{CheckError, Limiter, charge};
+
+/// How long a proxy may keep a denial that no wait ends, in ms: a changed policy gets through after that.
+const NEVER_CACHE_MS: u64 = 60_000;
+
+/// The distinct charges of a call, and which check became which of them.
+pub(super) struct Plan {
+    /// Enforced ones first: they make the first unit; each shadow one is a unit of its own.
+    pairs: Vec<Pair>,
+    /// For each check, its pair.
+    pair_of: Vec<usize>,
+}
+
+struct Pair {
+    charge: Charge,
+    shadow: bool,
+}
+
+/// Where a pair is in the take: its unit, and which of its charges.
+#[derive(Clone, Copy)]
+struct Place {
+    unit: usize,
+    charge: usize,
+}
+
+impl Plan {
+    /// Checks with the same policy, key and shadow are one, with the sum of their costs.
+    pub(super) fn new(checks: &[Check], limiter: &Limiter) -> Result<Self, CheckError> {
+        let mut pairs: Vec<Pair> = Vec::with_capacity(checks.len());
+        let mut pair_of = vec![0; checks.len()];
+        for shadow in [false, true] {
+            for (index, check) in checks.iter().enumerate().filter(|(_, check)| check.shadow == shadow) {
+                let policy = limiter
+                    .policies
+                    .get(&check.policy)
+                    .ok_or_else(|| CheckError::UnknownPolicy { check: index, policy: beginning(&check.policy) })?;
+                let keys = limiter.prefix.keys(policy.name(), &check.key.encode(limiter.pepper.as_ref()));
+                let same = |pair: &Pair| pair.shadow == shadow && pair.charge.keys == keys;
+                pair_of[index] = match pairs.iter().position(same) {
+                    Some(known) => {
+                        pairs[known].charge.cost = pairs[known].charge.cost.saturating_add(check.cost);
+                        known
+                    }
+                    None => {
+                        let charge = Charge { policy: Arc::clone(policy), keys, cost: check.cost };
+                        pairs.push(Pair { charge, shadow });
+                        pairs.len() - 1
+                    }
+                };
+            }
+        }
+        Ok(Self { pairs, pair_of })
+    }
+
+    /// The distinct charges.
+    pub(super) fn charges(&self) -> impl Iterator<Item = &Charge> {
+        self.pairs.iter().map(|pair| &pair.charge)
+    }
+
+    /// Whether a refund must know more than the checks: which window a quota was charged in, and whether a shadow check
+    /// was charged at all.
+    pub(super) fn needs_charge(&self) -> bool {
+        let is_quota = |limit: &Limit| matches!(limit.rule, Rule::Quota(_));
+        self.pairs.iter().any(|pair| pair.shadow || pair.charge.policy.limits().iter().any(is_quota))
+    }
+
+    pub(super) fn take(&self) -> Take {
+        let mut units = vec![Unit { charges: Vec::new(), enforced: true }];
+        for pair in &self.pairs {
+            if pair.shadow {
+                units.push(Unit { charges: vec![pair.charge.clone()], enforced: false });
+            } else {
+                units[0].charges.push(pair.charge.clone());
+            }
+        }
+        Take { takes: 1, units }
+    }
+
+    pub(super) fn answer(&self, take: &Take, taken: &Taken) -> CheckAnswer {
+        let judged: Vec<_> = (0..take.units.len()).map(|unit| taken.judge(take, unit, 1)).collect();
+        let of_pair: Vec<Vec<LimitResult>> = self
+            .places()
+            .zip(&self.pairs)
+            .map(|(place, pair)| {
+                results(pair, &taken.units[place.unit].checks[place.charge], &judged[place.unit][place.charge])
+            })
+            .collect();
+        let results: Vec<LimitResult> = self
+            .pair_of
+            .iter()
+            .enumerate()
+            .flat_map(|(check, &pair)| of_pair[pair].iter().map(move |result| LimitResult { check, ..result.clone() }))
+            .collect();
+        let allowed = results.iter().all(|result| result.shadow || result.allowed);
+        CheckAnswer {
+            allowed,
+            charge: (allowed && self.needs_charge()).then(|| charge::stamp(taken)),
+            deny_cache_ms: if allowed { None } else { Some(self.deny_cache_ms(&results)) },
+            results,
+        }
+    }
+
+    /// Enforced pairs are the charges of the first unit, each shadow pair the only one of its own.
+    fn places(&self) -> impl Iterator<Item = Place> {
+        let enforced = self.pairs.iter().filter(|pair| !pair.shadow).count();
+        (0..self.pairs.len()).map(move |index| {
+            if index < enforced {
+                Place { unit: 0, charge: index }
+            } else {
+                Place { unit: 1 + index - enforced, charge: 0 }
+            }
+        })
+    }
+
+    /// How long the denial holds whatever happens: until the longest wait. Where a ban may follow every denial must be
+    /// counted, so there it is 0 until the ban has struck.
+    fn deny_cache_ms(&self, results: &[LimitResult]) -> u64 {
+        let denied = || results.iter().filter(|result| !result.shadow && !result.allowed);
+        let counted = denied().any(|result| {
+            let policy = &self.pairs[self.pair_of[result.check]].charge.policy;
+            policy.ban().is_some() && result.reason != sluicegate_wire::Reason::Banned
+        });
+        if counted {
+            return 0;
+        }
+        denied().map(|result| result.retry_after_ms.unwrap_or(NEVER_CACHE_MS)).max().unwrap_or(0)
+    }
+}
+
+fn results(pair: &Pair, found: &CheckTaken, judged: &[Judgement]) -> Vec<LimitResult> {
+    let policy = &pair.charge.policy;
+    let limits = policy.limits().iter().zip(&found.levels).zip(judged);
+    limits
+        .map(|((limit, level), judgement)| LimitResult {
+            check: 0,
+            policy: policy.name().to_string(),
+            limit: limit.name.to_string(),
+            allowed: judgement.allowed(),
+            reason: judgement.reason,
+            capacity: level.capacity(),
+            window_ms: level.window_ms(),
+            remaining: judgement.remaining,
+            retry_after_ms: judgement.retry_after_ms,
+            next_ms: judgement.next_ms,
+            full_ms: judgement.full_ms,
+            shadow: pair.shadow,
+        })
+        .collect()
+}
+
+fn beginning(name: &str) -> String {
+    name.chars().take(Name::MAX_BYTES).collect()
+}
