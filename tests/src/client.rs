@@ -73,7 +73,15 @@ impl Client {
     /// # Errors
     /// As [`Client::send`].
     pub async fn check(&self, body: &Value) -> Result<Answer> {
-        Answer::of(self.http.post(format!("{}/v1/check", self.base)).json(body)).await
+        self.post("/v1/check", body).await
+    }
+
+    /// POST with this body.
+    ///
+    /// # Errors
+    /// As [`Client::send`].
+    pub async fn post(&self, path: &str, body: &Value) -> Result<Answer> {
+        Answer::of(self.http.post(format!("{}{path}", self.base)).json(body)).await
     }
 
     /// Takes `cost` tokens of one policy for one subject.

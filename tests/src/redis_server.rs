@@ -1,6 +1,6 @@
 //! A Redis of the test's own.
 
-use std::{process::Command, thread, time::Duration};
+use std::{env, process::Command, thread, time::Duration};
 
 use anyhow::Result;
 use redis::{AsyncConnectionConfig, Commands as _, aio::MultiplexedConnection};
@@ -8,7 +8,11 @@ use tempfile::TempDir;
 
 use crate::{Port, Process, Signal};
 
-/// A real `redis-server` (from `PATH`) without persistence. When dropped while it runs, it asserts that every key it
+/// Names another server than the `redis-server` of `PATH`: `cargo xtask test --all` runs the limiter's suite on each version
+/// that can be had.
+const SERVER: &str = "SLUICEGATE_REDIS_SERVER";
+
+/// A real `redis-server` without persistence. When dropped while it runs, it asserts that every key it
 /// holds expires.
 #[derive(Debug)]
 pub struct Redis {
@@ -50,7 +54,7 @@ impl Redis {
     /// As [`Redis::start`].
     pub async fn restart(&mut self) -> Result<()> {
         self.kill();
-        let mut command = Command::new("redis-server");
+        let mut command = Command::new(env::var_os(SERVER).unwrap_or_else(|| "redis-server".into()));
         command
             .args(["--port", &self.port.number().to_string(), "--bind", "127.0.0.1"])
             .args(["--save", "", "--appendonly", "no"])

@@ -60,6 +60,14 @@ impl Service {
         self.process = None;
     }
 
+    /// What the service logged so far.
+    ///
+    /// # Errors
+    /// When there is no log.
+    pub fn log(&self) -> Result<String> {
+        Ok(fs::read_to_string(self.directory.path().join("sluicegate.log"))?)
+    }
+
     /// The process, to signal it or wait for its end.
     ///
     /// # Panics
@@ -99,7 +107,9 @@ impl Service {
         Ok(())
     }
 
-    fn config(&self) -> PathBuf {
+    /// The configuration file, as the service got it.
+    #[must_use]
+    pub fn config(&self) -> PathBuf {
         self.directory.path().join("sluicegate.yaml")
     }
 }

@@ -7,6 +7,8 @@ mod script_contract;
 
 mod answers;
 mod exactness;
+mod policies;
+mod secrets;
 
 mod service_faults;
 mod store_faults;

@@ -95,3 +95,29 @@ async fn a_flushed_script_cache_costs_no_check() {
     let body = client.take("wide", "u", 0).await.unwrap().json();
     assert_eq!(body["results"][0]["remaining"], 99_990, "each was charged once: {body}");
 }
+
+/// A server that answers but takes no writes is no store: unready, 503, and found again by itself.
+#[tokio::test]
+async fn a_store_that_takes_no_writes_is_not_ready() {
+    let redis = Redis::start().await.unwrap();
+    let service = Service::start(SERVICE, &redis.url()).await.unwrap();
+    let client = Client::new(service.port()).unwrap();
+    let mut connection = redis.connection().await.unwrap();
+    let refusing: [(&[&str], &[&str]); 2] = [
+        (&["REPLICAOF", "127.0.0.1", "1"], &["REPLICAOF", "NO", "ONE"]),
+        (&["CONFIG", "SET", "maxmemory", "1mb"], &["CONFIG", "SET", "maxmemory", "0"]),
+    ];
+    for (refuse, accept) in refusing {
+        let mut run = async |words: &[&str]| {
+            redis::cmd(words[0]).arg(&words[1..]).exec_async(&mut connection).await.unwrap();
+        };
+        run(refuse).await;
+        let ready = async |status| (client.get("/readyz").await.unwrap().status == status).then_some(());
+        until("the service to be unready", Duration::from_secs(10), async || ready(503).await).await.unwrap();
+        assert_eq!(client.take("wide", "u", 1).await.unwrap().status, 503, "{refuse:?}");
+        assert_eq!(client.get("/readyz").await.unwrap().status, 503, "ready again by {refuse:?}");
+        run(accept).await;
+        until("the service to be ready", Duration::from_secs(10), async || ready(200).await).await.unwrap();
+        assert_eq!(client.take("wide", "u", 1).await.unwrap().status, 200, "{accept:?}");
+    }
+}
