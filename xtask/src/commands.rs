@@ -5,7 +5,12 @@ use std::process::Command;
 use anyhow::{Result, ensure};
 use clap::{Parser, Subcommand};
 
-use crate::{build, lint, process, progress::Phases, setup, workspace::Workspace};
+use crate::{
+    build, lint, process,
+    progress::Phases,
+    setup::{self, TestTools},
+    workspace::Workspace,
+};
 
 /// The developer's commands of Sluicegate.
 #[derive(Debug, Parser)]
@@ -25,8 +30,12 @@ enum Action {
         #[arg(long)]
         keep: bool,
     },
-    /// Build everything and run the whole test suite, natively and as wasm
+    /// Build everything and run the test suite, natively and as wasm
     Test {
+        /// Run the long versions too: ten times as many random sequences and takes, and the limiter's suite on other
+        /// versions of Redis and on Valkey
+        #[arg(long)]
+        all: bool,
         /// Arguments for `cargo test`, after `--`; with any of them the wasm tests are left to a run without
         #[arg(last = true)]
         cargo_test: Vec<String>,
@@ -35,7 +44,7 @@ enum Action {
     BuildFilter,
     /// Check format, clippy, docs, the Lua scripts and the rules of the house
     Lint,
-    /// Lint, then test: what has to pass before a change lands
+    /// Lint, then test --all: what has to pass before a change lands
     Ci,
 }
 
@@ -50,13 +59,16 @@ impl Cli {
                 Ok(())
             }
             Action::Demo { keep } => demo(&workspace, phases, keep),
-            Action::Test { cargo_test } => test(&workspace, &mut phases, &cargo_test),
+            Action::Test { all, cargo_test } => test(&workspace, &mut phases, Extent::of(all), &cargo_test),
             Action::BuildFilter => {
                 let wasm = phases.run("setup", || setup::for_filter(&workspace))?;
                 phases.run("build the filter", || build::filter(&workspace, &wasm).map(drop))
             }
             Action::Lint => lint::all(&workspace, &mut phases),
-            Action::Ci => lint::all(&workspace, &mut phases).and_then(|()| test(&workspace, &mut phases, &[])),
+            Action::Ci => {
+                lint::all(&workspace, &mut phases)?;
+                test(&workspace, &mut phases, Extent::All, &[])
+            }
         }
     }
 }
@@ -75,16 +87,54 @@ fn demo(workspace: &Workspace, mut phases: Phases, keep: bool) -> Result<()> {
     process::replace(&mut demo)
 }
 
-fn test(workspace: &Workspace, phases: &mut Phases, cargo_test: &[String]) -> Result<()> {
+/// The limiter's suite once more on each other server; what only the embedded store runs is left out.
+fn test_on_other_servers(workspace: &Workspace, phases: &mut Phases, tools: &TestTools) -> Result<()> {
+    for (run, server) in setup::other_servers(workspace)? {
+        let mut suite = workspace.cargo("test");
+        suite.args(["--package", "sluicegate-tests", "--test", "limiter", "--"]);
+        suite.args(["--skip", "bounds::", "--skip", "sequences::"]).env("SLUICEGATE_REDIS_SERVER", server);
+        tools.apply(&mut suite);
+        phases.run(run, || process::run(&mut suite))?;
+    }
+    Ok(())
+}
+
+/// How much to test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extent {
+    /// What every change is tried with.
+    Fast,
+    /// Everything that needs nobody to watch it.
+    All,
+}
+
+impl Extent {
+    const fn of(all: bool) -> Self {
+        if all { Self::All } else { Self::Fast }
+    }
+
+    /// The numbers that the limiter's suites read (`tests/tests/limiter/`); without them they use the fast tier's.
+    fn apply(self, command: &mut Command) {
+        if self == Self::All {
+            command.env("SLUICEGATE_SEQUENCES", "100000").env("SLUICEGATE_TAKES", "10000000");
+        }
+    }
+}
+
+fn test(workspace: &Workspace, phases: &mut Phases, extent: Extent, cargo_test: &[String]) -> Result<()> {
     let tools = phases.run("setup", || setup::for_tests(workspace))?;
     let filter = phases.run("build the filter", || build::filter(workspace, &tools.demo.wasm))?;
     phases.run("build", || process::run(workspace.cargo("build").args(["--lib", "--bins", "--tests"])))?;
 
     let mut native = workspace.cargo("test");
     native.arg("--no-fail-fast").args(cargo_test);
+    extent.apply(&mut native);
     tools.apply(&mut native);
     build::apply(workspace, &filter, &mut native);
-    let native = phases.run("test", || process::run(&mut native));
+    let mut native = phases.run("test", || process::run(&mut native));
+    if extent == Extent::All && cargo_test.is_empty() {
+        native = native.and(test_on_other_servers(workspace, phases, &tools));
+    }
 
     if cargo_test.is_empty() {
         // Also after a failure: both results help to find its cause.

@@ -4,6 +4,7 @@ mod apt;
 mod clients;
 mod debian_rust;
 mod envoy;
+mod other_servers;
 mod python;
 mod redis_server;
 mod wasm_target;
@@ -75,6 +76,11 @@ pub(crate) fn for_tests(workspace: &Workspace) -> Result<TestTools> {
     let clients = clients::find(&tools)?;
     let wasm_test_runner = wasm_test_runner::find(workspace, &tools)?;
     Ok(TestTools { demo, python: clients.python, node_modules: clients.node_modules, wasm_test_runner })
+}
+
+/// Other servers that the scripts must run on, each with what to call the run.
+pub(crate) fn other_servers(workspace: &Workspace) -> Result<[(&'static str, PathBuf); 2]> {
+    other_servers::find(&ToolsDir::open(&workspace.root)?)
 }
 
 fn demo_tools(tools: &ToolsDir) -> Result<DemoTools> {
