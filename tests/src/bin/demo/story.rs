@@ -115,42 +115,48 @@ async fn once(client: &Client, step: &'static str, ask: Ask, expected: &'static 
 
 /// One request that passes and is counted.
 async fn once_counted(client: &Client, step: &'static str, ask: Ask) -> Result<Row> {
-    let answer = in_time(client, ask).await?;
+    let (answer, late) = in_time(client, ask).await?;
     let rate_limit = answer.header(header::RATE_LIMIT).unwrap_or("without RateLimit");
-    let got = format!("{}, {rate_limit}", outcome(&answer));
+    let got = format!("{}, {rate_limit}{}", outcome(&answer), shown(late));
     Ok(Row { step, sent: ask.text(), expected: "200, RateLimit", got, ok: counted(&answer) })
 }
 
 /// Sends one request after the other until the limit strikes; gives the denial as well.
 async fn until_denied(client: &Client, step: &'static str, ask: Ask) -> Result<(Row, Answer)> {
     let mut passed = 0;
-    let mut answer = in_time(client, ask).await?;
+    let (mut answer, mut late) = in_time(client, ask).await?;
     while counted(&answer) && passed < ENOUGH {
         passed += 1;
-        answer = in_time(client, ask).await?;
+        let next = in_time(client, ask).await?;
+        (answer, late) = (next.0, late + next.1);
     }
     let retry_after = answer.header(header::RETRY_AFTER).unwrap_or("none");
     let row = Row {
         step,
         sent: format!("{} × {}", ask.text(), passed + 1),
         expected: "200, then 429 over_limit",
-        got: format!("{passed} × 200, then {}, Retry-After: {retry_after}", outcome(&answer)),
+        got: format!("{passed} × 200, then {}, Retry-After: {retry_after}{}", outcome(&answer), shown(late)),
         ok: passed > 0 && over_limit(&answer),
     };
     Ok((row, answer))
 }
 
-/// Asks again when a busy machine made the answer late, a few times at most: a failure verdict is no part of the steps
-/// that count.
-async fn in_time(client: &Client, ask: Ask) -> Result<Answer> {
+/// Asks again when a busy machine made the answer late, a few times at most, and says how often: a failure verdict is no
+/// part of the steps that count.
+async fn in_time(client: &Client, ask: Ask) -> Result<(Answer, usize)> {
     let mut answer = ask.send(client).await?;
-    for _ in 0..4 {
+    for late in 0..4 {
         if !answer.reason().is_some_and(|reason| reason.starts_with("failure_")) {
-            break;
+            return Ok((answer, late));
         }
         answer = ask.send(client).await?;
     }
-    Ok(answer)
+    Ok((answer, 4))
+}
+
+/// Late answers, where there were any.
+fn shown(late: usize) -> String {
+    if late == 0 { String::new() } else { format!(" ({late} late, asked again)") }
 }
 
 fn counted(answer: &Answer) -> bool {
