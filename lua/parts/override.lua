@@ -1,7 +1,8 @@
 -- Gives a subject numbers of its own, or with an empty text takes them away.
 --
 -- KEYS[1]  the override
--- ARGV[1]  its text: "keep" where use renews it, then "\n" and a line for each limit
+-- ARGV[1]  its text: "keep" where use renews it, then "\n" and for each limit a line with its name, mode and numbers,
+--          "burst g 10 1 1000\n" (capacity, refill, per ms; "i" for intervals) or "month q 500\n"
 -- ARGV[2]  ms it lasts
 -- Output   1
 

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use crate::{LimitResult, decisive};
+use crate::{LimitResult, Reason, decisive};
 
 /// On every answer of the service, with its version: tells its answers from those of something on the way.
 pub const MARKER: &str = "x-sluicegate";
@@ -37,7 +37,12 @@ pub fn rate_limit(results: &[LimitResult]) -> Option<String> {
     let result = decisive(results)?;
     let mut value = String::new();
     item_into(&mut value, result, qualified(results));
-    let _ = write!(value, ";r={};t={}", integer(result.remaining), integer(result.next_ms.div_ceil(1000)));
+    // While a ban lasts nothing is left, whatever the limit holds.
+    let (remaining, next_ms) = match result.reason {
+        Reason::Banned => (0, result.retry_after_ms.unwrap_or(result.next_ms)),
+        Reason::Ok | Reason::OverLimit | Reason::Never => (result.remaining, result.next_ms),
+    };
+    let _ = write!(value, ";r={};t={}", integer(remaining), integer(next_ms.div_ceil(1000)));
     Some(value)
 }
 
@@ -90,7 +95,6 @@ fn integer(number: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Reason;
 
     fn result(policy: &str, limit: &str, remaining: u64) -> LimitResult {
         LimitResult {
@@ -135,6 +139,12 @@ mod tests {
         let results = [result("api", "burst", 17), result("api", "daily", 4)];
         assert_eq!(rate_limit(&results).as_deref(), Some(r#""daily";r=4;t=1"#));
         assert_eq!(rate_limit_policy(&results).as_deref(), Some(r#""burst";q=20;w=1, "daily";q=20;w=1"#));
+    }
+
+    #[test]
+    fn during_a_ban_nothing_is_left() {
+        let banned = LimitResult { reason: Reason::Banned, remaining: 45, ..denied("day", Some(3_599_000)) };
+        assert_eq!(rate_limit(&[banned]).as_deref(), Some(r#""day";r=0;t=3599"#));
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub struct StoreUrl {
 pub enum StoreUrlError {
     /// Not a URL at all.
     #[error(
-        "not a URL; use redis://HOST:PORT or unix:///absolute/path (in a user name or password, write / @ : % # ? as \
+        "not a URL; use redis://HOST:PORT, unix:///absolute/path or memory:// (in a user name or password, write / @ : % # ? as \
          %2F %40 %3A %25 %23 %3F)"
     )]
     NotAUrl,
