@@ -1,5 +1,6 @@
 -- A measured alternative, not used by the service: packed binary, in 10 bytes where the numbers are small enough, else
--- in 20, which hold any number of a policy. `struct` is Redis's own library, not Lua's.
+-- in 20, which hold any number of a policy. Exact, but each bucket has a string in Redis, nobody can read it there, and
+-- `struct` is Redis's own library, which the embedded store would have to bring.
 
 --@include one_bucket.lua
 local SMALL, LARGE = ">I4I6", ">I7I6I7"

@@ -1,6 +1,8 @@
 -- A measured alternative, not used by the service: the time when the bucket will be full, as GCRA keeps its theoretical
 -- arrival time (ITU-T I.371). That is `part / refill` ms before `full`; the two are one number, 13 digits of ms, then
--- the part, which Redis keeps without a string while the part has up to 5 digits.
+-- the part, which Redis keeps without a string while the part has up to 5 digits. Exact, and the least work, but only
+-- while clock and policy stay as they are: it knows how long until full, not how many tokens were there and when. Steps
+-- of whole periods have no place in it either.
 --
 -- KEYS[1]  the bucket
 -- ARGV     capacity, refill, per in ms (reduced), cost

@@ -286,8 +286,9 @@ random ones of these buckets without a part; median of {ROUNDS} rounds (least–
         rows.append([name, *speeds, *cpus])
     print_table([*head, "CPU allowed, µs", "CPU denied, µs"], rows)
     print("""
-CPU times are those of the pipelines. What a bucket holds after its clock or policy changed, the right number after the
-colon:
+CPU times are those of the pipelines; where other work took its share of the machine, the least says most.
+
+What a bucket holds after its clock or policy changed, the right number after the colon:
 """)
     print_table(["tokens", *sizes], held_by_rule())
 
