@@ -1,5 +1,5 @@
--- A measured alternative, not used by the service: a hash with a field for each number. Exact, but
--- a take that is allowed needs a fourth command, for the TTL.
+-- A measured alternative, not used by the service: a hash with a field for each number. Exact, but a take that
+-- is allowed needs a fourth command, for the TTL.
 
 --@include one_bucket.lua
 local function read(key)

@@ -1,5 +1,5 @@
--- A measured alternative, not used by the service: text, "tokens:last:part". Exact, but each bucket
--- has a string in Redis.
+-- A measured alternative, not used by the service: text, "tokens:last:part". Exact, but each bucket has a string
+-- in Redis.
 
 --@include one_bucket.lua
 local function read(key)
