@@ -1,6 +1,6 @@
 //! One case of the suite: a store, the subjects it asks about, and what must hold whatever is asked.
 
-use std::{cell::RefCell, sync::Arc};
+use std::{cell::RefCell, collections::BTreeMap, sync::Arc};
 
 use sluicegate_lua::{
     Answer, Charge, CheckTaken, Gift, Give, Judgement, KeyPrefix, Keys, MAX_FILL_MS, Override, Policy, Reset, Take,
@@ -9,6 +9,7 @@ use sluicegate_lua::{
 use sluicegate_wire::{Cost, Reason, Subject};
 
 use crate::{
+    policies::HOUR_MS,
     slot::slot,
     store::{Entry, Store},
 };
@@ -107,10 +108,22 @@ impl Case {
 
     /// Gives tokens back: how many each limit got.
     pub(crate) fn give(&self, policy: &Arc<Policy>, tokens: u64, stamps: &[u64]) -> Vec<u64> {
-        let give = Give { gifts: vec![Gift { charge: charge(policy, &self.keys, tokens), stamps: stamps.to_vec() }] };
+        self.gifts(vec![Gift { charge: charge(policy, &self.keys, tokens), stamps: stamps.to_vec() }]).remove(0)
+    }
+
+    /// Several gifts in one call.
+    pub(crate) fn gifts(&self, gifts: Vec<Gift>) -> Vec<Vec<u64>> {
+        let give = Give { gifts };
         let reply = self.store.run(&give.call(self.store.now_ms())).unwrap();
         let Answer::Done(given) = give.read(&reply).unwrap() else { panic!("the calendar covers now") };
-        given.tokens.concat()
+        given.tokens
+    }
+
+    /// Lets a key live longer than what it holds has a meaning: as Redis does for up to a ms, and longer where another
+    /// policy wrote it.
+    pub(crate) fn outlive(&self, key: &str) {
+        let entry = self.store.entries().into_iter().find(|entry| entry.key == key).expect("a key");
+        self.write(key, &entry.value, HOUR_MS);
     }
 
     pub(crate) fn reset(&self, policy: &Policy) -> u64 {
@@ -147,7 +160,7 @@ impl Case {
         // Redis may reckon a TTL from when the script began, up to a ms before its TIME.
         let early_ms = u64::from(matches!(self.store, Store::Redis(_)));
         let passed_ms = self.store.now_ms() - taken.now_ms + early_ms;
-        let (mut may_change, mut may_renew) = (Vec::new(), Vec::new());
+        let (mut may_change, mut may_renew, mut full_ms) = (Vec::new(), Vec::new(), BTreeMap::new());
         for (index, (asked, got)) in take.units.iter().zip(&taken.units).enumerate() {
             let last = taken.judge(take, index, got.granted.max(1));
             for (charge, judged) in asked.charges.iter().zip(&last) {
@@ -155,18 +168,17 @@ impl Case {
                 if asked.enforced && charge.cost.tokens() > 0 && got.granted < take.takes {
                     may_change.push(charge.keys.ban());
                 }
-                if got.granted == 0 || charge.cost.tokens() == 0 {
-                    continue;
-                }
-                for (limit, judgement) in charge.policy.limits().iter().zip(judged) {
-                    let key = charge.keys.limit(&limit.name);
-                    let full_ms = judgement.full_ms.max(1);
-                    let ttl_ms = after.iter().find(|entry| entry.key == key).map(|entry| entry.ttl_ms.unwrap_or(0));
-                    let expected = full_ms.saturating_sub(passed_ms)..=full_ms;
-                    assert!(expected.contains(&ttl_ms.unwrap_or(0)), "{key} lives {ttl_ms:?} ms, not {expected:?}");
-                    may_change.push(key);
+                if got.granted > 0 && charge.cost.tokens() > 0 {
+                    let limits = charge.policy.limits().iter().zip(judged);
+                    full_ms.extend(limits.map(|(limit, judged)| (charge.keys.limit(&limit.name), judged.full_ms)));
                 }
             }
+        }
+        for (key, full_ms) in full_ms {
+            let ttl_ms = after.iter().find(|entry| entry.key == key).map_or(0, |entry| entry.ttl_ms.unwrap_or(0));
+            let expected = full_ms.max(1).saturating_sub(passed_ms)..=full_ms.max(1);
+            assert!(expected.contains(&ttl_ms), "{key} lives {ttl_ms} ms, not {expected:?}");
+            may_change.push(key);
         }
         for entry in after.iter().filter(|entry| !may_change.contains(&entry.key)) {
             let renewed = may_renew.contains(&entry.key);

@@ -27,6 +27,7 @@ on_both_stores![
     a_reset_lifts_it,
     after_one_strikes_with_the_first_denial,
     a_changed_ban_is_obeyed_at_the_next_denial,
+    a_stricter_ban_takes_no_denials_from_another,
     a_ban_taken_from_the_policy_is_over,
 ];
 
@@ -225,6 +226,17 @@ fn a_changed_ban_is_obeyed_at_the_next_denial(case: &Case) {
     denials(case, &banning(9, HOUR_MS, HOUR_MS), 2);
     case.pass(8);
     assert_eq!(case.peek(&banning(9, 5, HOUR_MS)).checks[0].denials, 0);
+}
+
+fn a_stricter_ban_takes_no_denials_from_another(case: &Case) {
+    let other = case.subject("other", "s");
+    let (nine, stricter) = (banning(9, HOUR_MS, HOUR_MS), banning(2, HOUR_MS, HOUR_MS));
+    for policy in [&nine, &stricter] {
+        case.unit(5, &[(&nine, &other, 3), (policy, &case.keys, 3)]);
+    }
+    let found = case.unit(1, &[(&nine, &other, 0), (&stricter, &case.keys, 0)]).remove(0).checks;
+    assert_eq!(found[0].denials, 6);
+    assert!(found[1].ban_left_ms > 0);
 }
 
 fn a_ban_taken_from_the_policy_is_over(case: &Case) {

@@ -15,11 +15,27 @@ on_both_stores![
     in_a_ban_it_is_an_error,
     in_an_override_it_is_an_error,
     beside_it_nothing_is_charged,
+    beside_enforced_checks_a_shadow_check_has_no_tokens,
     a_reset_clears_it,
 ];
 
-const FOREIGN: [&str; 13] =
-    ["garbage", "-", ":", "1:2:3", "x1", "1x", "1.5", "1e9", "nan", "inf", "0x10", " 1", "--11800000000000"];
+const FOREIGN: [&str; 14] = [
+    "garbage",
+    "-",
+    ":",
+    "1:2:3",
+    "x1",
+    "1x",
+    "1.5",
+    "1e9",
+    "nan",
+    "inf",
+    "0x10",
+    " 1",
+    "--11800000000000",
+    // A count over 2^53.
+    "99999999999999991800000000000",
+];
 
 fn values(case: &Case) -> Vec<String> {
     case.store.entries().into_iter().map(|entry| entry.value).collect()
@@ -67,7 +83,16 @@ fn in_a_ban_it_is_an_error(case: &Case) {
 
 fn in_an_override_it_is_an_error(case: &Case) {
     let policy = Arc::new(limits(&[("burst", greedy(5, 1, HOUR_MS))]).with_overrides());
-    let broken = ["\nburst g x\n", "\nburst g 5\n", "\nburst g 5 1\n", "\nburst g -5 1 1\n", "\nburst g 5 1 1"];
+    let broken = [
+        "\nburst g x\n",
+        "\nburst g 5\n",
+        "\nburst g 5 1\n",
+        "\nburst g -5 1 1\n",
+        "\nburst g 0 1 1\n",
+        "\nburst g 5 0 1\n",
+        "\nburst g 5 1 0\n",
+        "\nburst g 5 1 1",
+    ];
     for value in broken {
         case.write(&case.keys.overrides(), value, HOUR_MS);
         takes_are_refused(case, &policy);
@@ -80,6 +105,20 @@ fn beside_it_nothing_is_charged(case: &Case) {
     case.write(&case.limit_key("burst"), "garbage", HOUR_MS);
     is_refused(case, &policy);
     assert_eq!(case.store.entries().len(), 1);
+}
+
+/// What is only watched fails nothing.
+fn beside_enforced_checks_a_shadow_check_has_no_tokens(case: &Case) {
+    let (watched, five) = (case.subject("watched", "s"), one(greedy(5, 1, HOUR_MS)));
+    for rule in [greedy(5, 1, HOUR_MS), interval(5, 1, HOUR_MS), daily(5, case.store.now_ms())] {
+        let policy = one(rule);
+        case.write(&watched.limit(&"burst".parse().unwrap()), "garbage", HOUR_MS);
+        let units = vec![unit(&[(&five, &case.keys, 1)], true), unit(&[(&policy, &watched, 1)], false)];
+        let heard = case.ask(&Take { takes: 1, units });
+        assert_eq!((heard[0][0].allowed(), heard[1][0].allowed()), (true, false));
+        assert_eq!(heard[1][0].left(), [0]);
+    }
+    assert_eq!(case.left(&five), [2]);
 }
 
 fn a_reset_clears_it(case: &Case) {

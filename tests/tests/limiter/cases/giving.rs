@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use sluicegate_lua::Ban;
+use sluicegate_lua::{Ban, Gift};
 
 use crate::{
-    case::{Case, on_both_stores},
-    policies::{HOUR_MS, greedy, interval, limits, one, policy},
+    case::{Case, charge, on_both_stores},
+    policies::{HOUR_MS, daily, greedy, interval, limits, one, policy},
 };
 
 on_both_stores![
@@ -17,6 +17,7 @@ on_both_stores![
     each_limit_gets_what_it_misses,
     a_refund_renews_the_ttl,
     a_refund_of_nothing_changes_nothing,
+    gifts_of_one_call_are_one_step,
     a_reset_makes_every_limit_full,
     a_reset_of_nothing_creates_nothing,
 ];
@@ -82,6 +83,22 @@ fn a_refund_of_nothing_changes_nothing(case: &Case) {
     let before = case.store.entries();
     assert_eq!(case.give(&policy, 0, &[]), [0]);
     assert_eq!(case.store.entries()[0].value, before[0].value);
+}
+
+fn gifts_of_one_call_are_one_step(case: &Case) {
+    let other = case.subject("p", "other");
+    let (five, nine) = (one(greedy(5, 1, HOUR_MS)), one(interval(9, 9, HOUR_MS)));
+    case.take(&five, 5);
+    case.unit(1, &[(&nine, &other, 4)]);
+    let gift = |policy, keys, tokens| Gift { charge: charge(policy, keys, tokens), stamps: Vec::new() };
+    let gifts = vec![gift(&five, &case.keys, 1), gift(&nine, &other, 9), gift(&five, &case.keys, 2)];
+    assert_eq!(case.gifts(gifts), [[1], [4], [2]]);
+    assert_eq!(case.left(&five), [3]);
+    assert_eq!(case.gifts(vec![gift(&five, &case.keys, 1), gift(&five, &case.keys, 9)]), [[1], [1]]);
+    assert_eq!(case.store.entries(), []);
+    let quota = one(daily(5, case.store.now_ms()));
+    case.take(&quota, 4);
+    assert_eq!(case.gifts(vec![gift(&quota, &case.keys, 3), gift(&quota, &case.keys, 9)]), [[3], [1]]);
 }
 
 fn a_reset_makes_every_limit_full(case: &Case) {

@@ -19,6 +19,8 @@ on_both_stores![
     another_time_than_covered_gives_nothing,
     a_refund_reaches_only_the_window_that_was_charged,
     a_full_refund_leaves_no_key,
+    a_count_that_outlives_its_window_is_forgotten,
+    the_largest_quota_is_exact,
 ];
 
 fn of_today(case: &Case, quota: u64) -> Arc<Policy> {
@@ -131,4 +133,26 @@ fn a_full_refund_leaves_no_key(case: &Case) {
     let charged_ms = case.take(&policy, 3).checks[0].levels[0].stamp();
     assert_eq!(case.give(&policy, 9, &[charged_ms]), [3]);
     assert_eq!(case.store.entries(), []);
+}
+
+fn a_count_that_outlives_its_window_is_forgotten(case: &Case) {
+    let policy = of_today(case, 1);
+    let now_ms = case.store.now_ms();
+    let end_ms = now_ms + 30;
+    let windows_ms = [now_ms - 2_000, now_ms - 1_000, end_ms, now_ms + 60_000, now_ms + 120_000];
+    let (first_ms, granted) = take_in(case, &policy, windows_ms).expect("a window");
+    assert_eq!(granted, 1);
+    case.outlive(&case.limit_key("burst"));
+    case.pass(31);
+    let (_, granted) = take_in(case, &policy, windows_ms).expect("the next window");
+    assert_eq!(granted, u64::from(first_ms < end_ms), "{first_ms}, {windows_ms:?}");
+}
+
+fn the_largest_quota_is_exact(case: &Case) {
+    let policy = of_today(case, (1 << 53) - 1);
+    assert_eq!(case.take(&policy, (1 << 53) - 3).left(), [2]);
+    assert_eq!(case.take(&policy, 1).left(), [1]);
+    assert_eq!(case.take(&policy, 2).reasons(), [Reason::OverLimit]);
+    assert_eq!(case.give(&policy, (1 << 53) - 3, &[]), [(1 << 53) - 3]);
+    assert_eq!(case.left(&policy), [(1 << 53) - 2]);
 }

@@ -3,8 +3,9 @@
 use sluicegate_wire::Reason;
 
 use crate::{
-    case::{Case, on_both_stores},
+    case::{Case, on_both_stores, run},
     policies::{HOUR_MS, greedy, interval, one},
+    store::Store,
 };
 
 on_both_stores![
@@ -17,6 +18,7 @@ on_both_stores![
     a_bucket_fills_to_its_capacity,
     an_interval_refills_in_whole_steps,
     an_interval_starts_with_the_first_take,
+    a_key_that_outlives_its_refill_is_full_and_no_more,
 ];
 
 /// Denied calls in between must neither push the next token away nor bring it near; polled fast it comes as well.
@@ -143,4 +145,37 @@ fn an_interval_starts_with_the_first_take(case: &Case) {
     case.pass(3);
     let denied = case.take(&policy, 1);
     assert_eq!(denied.waits_ms(), [Some(first.now_ms + HOUR_MS - denied.now_ms)]);
+}
+
+fn a_key_that_outlives_its_refill_is_full_and_no_more(case: &Case) {
+    for rule in [greedy(5, 1, 3), interval(5, 2, 3)] {
+        let policy = one(rule);
+        case.take(&policy, 5);
+        case.outlive(&case.limit_key("burst"));
+        case.pass(34);
+        assert_eq!(case.left(&policy), [5]);
+        // The time starts again with the take that finds it full.
+        let heard = case.take(&policy, 5);
+        assert_eq!((heard.left(), heard.judgements[0].next_ms), (vec![0], 3));
+        case.reset(&policy);
+    }
+}
+
+/// Found full, it keeps no part of a ms for later. 7 ms hold three tokens: of four taken at 0 and one at 3 ms the last is
+/// back at 11 2/3 ms, and the next after that one is due at 14 1/3.
+#[test]
+fn a_full_bucket_keeps_no_part_of_a_ms() {
+    run(Store::embedded(), |case| {
+        let policy = one(greedy(4, 3, 7));
+        case.take(&policy, 4);
+        case.pass(3);
+        assert_eq!(case.take(&policy, 1).left(), [0]);
+        case.outlive(&case.limit_key("burst"));
+        case.pass(9);
+        assert_eq!(case.take(&policy, 4).left(), [0]);
+        case.pass(2);
+        assert_eq!(case.left(&policy), [0]);
+        case.pass(1);
+        assert_eq!(case.left(&policy), [1]);
+    });
 }

@@ -13,6 +13,7 @@ on_both_stores![
     the_order_of_units_changes_nothing,
     a_unit_after_another_finds_what_that_left,
     joined_takes_are_counted_unit_by_unit,
+    units_of_one_subject_take_one_after_the_other,
 ];
 
 fn a_denied_unit_leaves_the_others_charged(case: &Case) {
@@ -53,4 +54,14 @@ fn joined_takes_are_counted_unit_by_unit(case: &Case) {
     let heard = case.ask(&Take { takes: 4, units });
     let allowed = |index: usize| heard[index].iter().filter(|heard| heard.allowed()).count();
     assert_eq!((allowed(0), allowed(1)), (2, 4));
+}
+
+fn units_of_one_subject_take_one_after_the_other(case: &Case) {
+    let five = one(greedy(5, 1, HOUR_MS));
+    let units = vec![unit(&[(&five, &case.keys, 2)], true), unit(&[(&five, &case.keys, 1)], false)];
+    let heard = case.ask(&Take { takes: 1, units: units.clone() }).concat();
+    assert_eq!(heard.iter().flat_map(|heard| heard.left()).collect::<Vec<_>>(), [3, 2]);
+    let heard = case.ask(&Take { takes: 1, units }).concat();
+    assert_eq!(heard.iter().map(|heard| heard.allowed()).collect::<Vec<_>>(), [true, false]);
+    assert_eq!(case.left(&five), [0]);
 }

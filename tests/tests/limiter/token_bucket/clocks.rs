@@ -31,7 +31,12 @@ fn two_callers_3_seconds_apart_mint_nothing(case: &Case) {
 /// To the one behind the bucket is further ahead than a whole refill: still no time to go back to.
 #[test]
 fn two_callers_further_apart_than_a_refill_mint_nothing() {
-    super::run(Store::embedded(), |case| two_callers(case, 10, 20));
+    super::run(Store::embedded(), |case| {
+        two_callers(case, 10, 20);
+        assert_eq!(take(case, "10", "20", START_MS, 6), [1, 4, 0]);
+        assert_eq!(take(case, "10", "20", START_MS - 3_000, 1), [1, 3, 0]);
+        assert_eq!(take(case, "10", "20", START_MS, 1), [1, 2, 0]);
+    });
 }
 
 fn two_callers(case: &Case, capacity: u64, rate: u64) {
