@@ -293,7 +293,7 @@ local function next_override()
   return override, fault
 end
 
--- A ban is stored as its end, negative, or while denials are counted as their number and when the first one was.
+-- A ban is stored as when it struck, negative, or while denials are counted as their number and when the first was.
 local function next_ban()
   local after, within, length = next_number(), next_number(), next_number()
   if after == 0 then
@@ -314,7 +314,7 @@ local function next_ban()
   end
   if sign == "-" then
     -- After the clock went back, at most a whole ban from now.
-    ban.left = math.min(length, math.max(0, time - now))
+    ban.left = math.min(length, math.max(0, time + length - now))
   elseif math.abs(now - time) < within then
     ban.denials, ban.since = denials, time
   end
@@ -340,7 +340,7 @@ end
 local function count_denials(ban, denials)
   local value, ttl
   if ban.denials + denials >= ban.after then
-    value, ttl = string.format("-%013.0f", now + ban.length), ban.length
+    value, ttl = string.format("-%013.0f", now), ban.length
   else
     value = string.format("%.0f%013.0f", ban.denials + denials, ban.since)
     ttl = math.max(1, ban.within - math.max(0, now - ban.since))
@@ -368,17 +368,21 @@ local function denies(check)
   end
 end
 
--- How many of the takes all limits of a unit grant.
+-- How many of the takes all limits of a unit grant. Checks of one unit that share a limit take from it together.
 local function grants(unit)
-  local granted = takes
+  local wanted = {}
   for _, check in ipairs(unit) do
     if check.fault or check.ban and check.ban.left > 0 then
       return 0
     end
-    if check.cost > 0 then
-      for _, limit in ipairs(check.limits) do
-        granted = math.min(granted, (divide(limit.tokens, check.cost)))
-      end
+    for _, limit in ipairs(check.limits) do
+      wanted[limit] = (wanted[limit] or 0) + check.cost
+    end
+  end
+  local granted = takes
+  for limit, cost in pairs(wanted) do
+    if cost > 0 then
+      granted = math.min(granted, (divide(limit.tokens, cost)))
     end
   end
   return granted

@@ -18,7 +18,7 @@ local function next_override()
   return override, fault
 end
 
--- A ban is stored as its end, negative, or while denials are counted as their number and when the first one was.
+-- A ban is stored as when it struck, negative, or while denials are counted as their number and when the first was.
 local function next_ban()
   local after, within, length = next_number(), next_number(), next_number()
   if after == 0 then
@@ -39,7 +39,7 @@ local function next_ban()
   end
   if sign == "-" then
     -- After the clock went back, at most a whole ban from now.
-    ban.left = math.min(length, math.max(0, time - now))
+    ban.left = math.min(length, math.max(0, time + length - now))
   elseif math.abs(now - time) < within then
     ban.denials, ban.since = denials, time
   end

@@ -41,17 +41,21 @@ local function denies(check)
   end
 end
 
--- How many of the takes all limits of a unit grant.
+-- How many of the takes all limits of a unit grant. Checks of one unit that share a limit take from it together.
 local function grants(unit)
-  local granted = takes
+  local wanted = {}
   for _, check in ipairs(unit) do
     if check.fault or check.ban and check.ban.left > 0 then
       return 0
     end
-    if check.cost > 0 then
-      for _, limit in ipairs(check.limits) do
-        granted = math.min(granted, (divide(limit.tokens, check.cost)))
-      end
+    for _, limit in ipairs(check.limits) do
+      wanted[limit] = (wanted[limit] or 0) + check.cost
+    end
+  end
+  local granted = takes
+  for limit, cost in pairs(wanted) do
+    if cost > 0 then
+      granted = math.min(granted, (divide(limit.tokens, cost)))
     end
   end
   return granted

@@ -38,7 +38,7 @@ enum Count {
 #[derive(Clone, Debug)]
 enum BanState {
     Counting { denials: u64, since_ms: i128, expires_ms: i128 },
-    Banned { until_ms: i128, expires_ms: i128 },
+    Banned { struck_ms: i128, expires_ms: i128 },
 }
 
 /// What a take of several equal ones was granted, and what each of them heard.
@@ -194,8 +194,8 @@ impl Model {
 
     fn ban_left(&self, ban: &Ban, now_ms: i128) -> i128 {
         match &self.ban {
-            Some(BanState::Banned { until_ms, expires_ms }) if now_ms < *expires_ms => {
-                (until_ms - now_ms).clamp(0, i128::from(ban.for_ms()))
+            Some(BanState::Banned { struck_ms, expires_ms }) if now_ms < *expires_ms => {
+                (struck_ms + i128::from(ban.for_ms()) - now_ms).clamp(0, i128::from(ban.for_ms()))
             }
             _ => 0,
         }
@@ -213,7 +213,7 @@ impl Model {
             _ => (0, now_ms),
         };
         if denials + 1 >= ban.after() {
-            self.ban = Some(BanState::Banned { until_ms: now_ms + for_ms, expires_ms: now_ms + for_ms });
+            self.ban = Some(BanState::Banned { struck_ms: now_ms, expires_ms: now_ms + for_ms });
             return for_ms;
         }
         let expires_ms = now_ms + (within_ms - (now_ms - since_ms).max(0)).max(1);

@@ -29,6 +29,8 @@ on_both_stores![
     a_changed_ban_is_obeyed_at_the_next_denial,
     a_stricter_ban_takes_no_denials_from_another,
     a_ban_taken_from_the_policy_is_over,
+    a_shorter_ban_ends_sooner,
+    checks_that_share_a_limit_take_from_it_together,
 ];
 
 fn banning(after: u64, within_ms: u64, for_ms: u64) -> Arc<Policy> {
@@ -244,4 +246,21 @@ fn a_ban_taken_from_the_policy_is_over(case: &Case) {
     let without = policy(&[("a", greedy(2, 1, HOUR_MS)), ("b", greedy(4, 1, HOUR_MS))]);
     assert_eq!(case.peek(&without).reasons(), [Reason::Ok; 2]);
     assert_eq!(case.take(&without, 1).reasons(), [Reason::OverLimit, Reason::Ok]);
+}
+
+fn a_shorter_ban_ends_sooner(case: &Case) {
+    let struck = denials(case, &banning(1, HOUR_MS, 9 * HOUR_MS), 1).remove(0);
+    let peek = case.peek(&banning(1, HOUR_MS, HOUR_MS));
+    assert_eq!(peek.checks[0].ban_left_ms, struck.now_ms + HOUR_MS - peek.now_ms);
+    case.pass(2);
+    assert_eq!(case.peek(&banning(1, HOUR_MS, 1)).checks[0].ban_left_ms, 0);
+}
+
+/// The service merges such checks; the script must not depend on it.
+fn checks_that_share_a_limit_take_from_it_together(case: &Case) {
+    let policy = Arc::new(limits(&[("a", greedy(5, 1, HOUR_MS))]));
+    let take = Take { takes: 1, units: vec![unit(&[(&policy, &case.keys, 3), (&policy, &case.keys, 3)], true)] };
+    let reply = case.store.run(&take.call(case.store.now_ms())).unwrap();
+    assert_eq!(reply[1], 0, "granted 6 of 5: {reply:?}");
+    assert_eq!(case.left(&policy), [5]);
 }
