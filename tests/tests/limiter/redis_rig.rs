@@ -73,11 +73,12 @@ impl RedisRig {
             Some((name, fields.split_once(',')?.0.parse().unwrap()))
         });
         let counts: BTreeMap<&str, u64> = counts.collect();
-        counts
-            .iter()
-            .filter(|(name, _)| !matches!(**name, "evalsha" | "eval" | "script|load" | "config|resetstat" | "info"))
-            .map(|(_, count)| count)
-            .sum()
+        // Ours and the test's own; Redis 7 tells subcommands apart, Redis 6 doesn't.
+        let of_scripts = |name: &str| {
+            let command = name.split('|').next().unwrap_or(name);
+            !matches!(command, "evalsha" | "eval" | "script" | "config" | "info")
+        };
+        counts.iter().filter(|(name, _)| of_scripts(name)).map(|(_, count)| count).sum()
     }
 }
 
