@@ -28,7 +28,8 @@ mod tests {
     fn only_code_over_the_bound_is_found() {
         check_lines("wire/src/lib.rs", MAX_LINES, 0);
         check_lines("wire/src/lib.rs", MAX_LINES + 1, 1);
-        check_lines("lua/take.lua", MAX_LINES + 1, 1);
+        check_lines("lua/parts/take.lua", MAX_LINES + 1, 1);
+        check_lines("lua/take.lua", MAX_LINES + 1, 0);
         check_lines("Cargo.lock", MAX_LINES + 1, 0);
     }
 }
