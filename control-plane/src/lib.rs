@@ -15,5 +15,6 @@ pub mod serve;
 pub mod api;
 
 pub mod limiter;
+pub mod metrics;
 
 pub mod store;

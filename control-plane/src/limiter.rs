@@ -50,9 +50,8 @@ impl Limiter {
     /// Takes for all enforced checks or for none, and for each shadow check on its own, before `deadline`.
     pub async fn check(&self, request: &CheckRequest, deadline: Instant) -> Result<CheckAnswer, CheckError> {
         let plan = Plan::new(&request.checks, self)?;
-        let take = plan.take();
-        let taken = self.store.take(&take, deadline).await?;
-        Ok(plan.answer(&take, &taken))
+        let share = self.store.take(plan.take(), deadline).await?;
+        Ok(plan.answer(&share))
     }
 
     /// Gives back what an allowed call took, all in one step, before `deadline`. Never retry it: a reply that was lost

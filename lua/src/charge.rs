@@ -1,6 +1,9 @@
 //! One policy's limits for one subject, as the scripts take them.
 
-use std::sync::Arc;
+use std::{
+    hash::{Hash, Hasher},
+    sync::Arc,
+};
 
 use sluicegate_wire::Cost;
 
@@ -15,6 +18,14 @@ pub struct Charge {
     pub keys: Keys,
     /// The tokens to take from each of its limits.
     pub cost: Cost,
+}
+
+/// By keys and cost, which almost always tell two charges apart; equal charges have equal hashes all the same.
+impl Hash for Charge {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.keys.hash(state);
+        self.cost.hash(state);
+    }
 }
 
 impl Charge {

@@ -20,10 +20,10 @@ impl KeyPrefix {
         Keys(format!("{}:{{{policy}:{subject}}}", self.0))
     }
 
-    /// Keys that no policy has: for seeing whether the store takes.
+    /// Keys that no policy has, for seeing whether a server takes; of each `number` in another slot of a cluster.
     #[must_use]
-    pub fn probe_keys(&self) -> Keys {
-        Keys(format!("{}:{{!probe}}", self.0))
+    pub fn probe_keys(&self, number: u32) -> Keys {
+        Keys(format!("{}:{{!probe{number}}}", self.0))
     }
 }
 
@@ -44,6 +44,13 @@ impl Keys {
     #[must_use]
     pub fn slot_prefix(&self) -> &str {
         &self.0
+    }
+
+    /// What Redis Cluster hashes into a slot: the text between the braces.
+    #[must_use]
+    pub fn hash_tag(&self) -> &str {
+        let tag = self.0.split_once('{').map_or("", |(_, tag)| tag);
+        tag.strip_suffix('}').unwrap_or(tag)
     }
 
     /// The key of one limit.
@@ -83,6 +90,7 @@ mod tests {
             let policy = "login".parse().unwrap();
             let keys = KeyPrefix::default().keys(&policy, &Subject::text(subject).encode(None));
             assert_eq!(keys.limit(&"burst".parse().unwrap()), format!("{expected}:burst"));
+            assert_eq!(format!("sg:{{{}}}", keys.hash_tag()), expected);
             assert_eq!(keys.ban(), format!("{expected}!ban"));
             assert_eq!(keys.overrides(), format!("{expected}!override"));
         }

@@ -37,6 +37,6 @@ pub use quota::{Every, Quota, QuotaError};
 pub use redis_store::run;
 pub use reply::{Answer, ReplyError};
 pub use reset::Reset;
-pub use script::{Call, Script, TOKEN_BUCKET};
+pub use script::{Call, SCRIPTS, Script, TOKEN_BUCKET};
 pub use take::{Take, Unit};
 pub use taken::{CheckTaken, Taken, UnitTaken};

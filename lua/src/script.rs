@@ -30,6 +30,8 @@ pub(crate) static GIVE: Script = script!("give");
 pub(crate) static RESET: Script = script!("reset");
 /// `lua/override.lua`: gives a subject numbers of its own.
 pub(crate) static OVERRIDE: Script = script!("override");
+/// The scripts that calls run, for loading them into a server ahead of the first call.
+pub static SCRIPTS: [&Script; 4] = [&TAKE, &GIVE, &RESET, &OVERRIDE];
 /// `lua/token_bucket.lua`: one bucket in one key, for callers in any language.
 pub static TOKEN_BUCKET: Script = script!("token_bucket");
 

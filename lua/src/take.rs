@@ -5,7 +5,7 @@ use crate::{
 };
 
 /// One call of the take script.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Take {
     /// How many equal takes to try, one after another; at least 1.
     pub takes: u64,
@@ -14,7 +14,7 @@ pub struct Take {
 }
 
 /// Charges that are made together or not at all.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Unit {
     /// The charges.
     pub charges: Vec<Charge>,
@@ -55,15 +55,16 @@ impl Take {
         let mut units = Vec::with_capacity(self.units.len());
         for unit in &self.units {
             let granted = reply.next()?;
-            let checks = unit.charges.iter().map(|charge| read_check(charge, &mut reply)).collect::<Result<_, _>>()?;
+            let checks =
+                unit.charges.iter().map(|charge| read_check(charge, now_ms, &mut reply)).collect::<Result<_, _>>()?;
             units.push(UnitTaken { granted, checks });
         }
         reply.end()?;
-        Ok(Answer::Done(Taken { now_ms, takes: self.takes, units }))
+        Ok(Answer::Done(Taken { takes: self.takes, units }))
     }
 }
 
-fn read_check(charge: &Charge, reply: &mut Reply<'_>) -> Result<CheckTaken, ReplyError> {
+fn read_check(charge: &Charge, now_ms: u64, reply: &mut Reply<'_>) -> Result<CheckTaken, ReplyError> {
     let overridden = reply.next()? == 1;
     let ban_left_ms = reply.next()?;
     let denials = reply.next()?;
@@ -73,5 +74,5 @@ fn read_check(charge: &Charge, reply: &mut Reply<'_>) -> Result<CheckTaken, Repl
         let own = if overridden { Some([reply.next()?, reply.next()?, reply.next()?]) } else { None };
         levels.push(Level::new(&limit.rule, numbers, own)?);
     }
-    Ok(CheckTaken { overridden, ban_left_ms, denials, levels })
+    Ok(CheckTaken { now_ms, overridden, ban_left_ms, denials, levels })
 }

@@ -7,8 +7,6 @@ use crate::{Judgement, Level, Take, Unit};
 /// What the take script answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Taken {
-    /// The store's time, in ms since 1970.
-    pub now_ms: u64,
     /// How many equal takes were tried.
     pub takes: u64,
     /// One for each unit, in order.
@@ -27,6 +25,8 @@ pub struct UnitTaken {
 /// What was found for one charge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckTaken {
+    /// The time of the server that looked, in ms since 1970: charges of one unit may be on several servers.
+    pub now_ms: u64,
     /// Whether the subject has numbers of its own.
     pub overridden: bool,
     /// How long a ban still lasts, in ms; 0 without one.
@@ -48,7 +48,7 @@ impl Taken {
         let charges = asked.charges.iter().zip(&taken.checks);
         charges
             .map(|(charge, check)| {
-                let judge = |level: &Level| level.judge(self.now_ms, charge.cost, taken.granted, nth);
+                let judge = |level: &Level| level.judge(check.now_ms, charge.cost, taken.granted, nth);
                 let mut judged: Vec<Judgement> = check.levels.iter().map(judge).collect();
                 let denies = charge.cost.tokens() > 0 && judged.iter().any(|judgement| !judgement.allowed());
                 let struck_ms = match charge.policy.ban() {

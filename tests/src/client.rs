@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use reqwest::{Method, header::HeaderMap};
+use reqwest::{ClientBuilder, Method, header::HeaderMap};
 use serde_json::{Value, json};
 use sluicegate_wire::header;
 use tokio::{
@@ -39,13 +39,15 @@ impl Client {
     /// # Errors
     /// When the client can't be built.
     pub fn from_address(port: u16, address: Ipv4Addr) -> Result<Self> {
-        let http = reqwest::Client::builder()
-            .no_proxy()
-            .local_address(IpAddr::V4(address))
-            .redirect(reqwest::redirect::Policy::none())
-            .timeout(DEADLINE)
-            .build()?;
-        Ok(Self { http, base: format!("http://127.0.0.1:{port}") })
+        Self::build(port, builder().local_address(IpAddr::V4(address)))
+    }
+
+    /// A client that sends all of its requests on one HTTP/2 connection.
+    ///
+    /// # Errors
+    /// When the client can't be built.
+    pub fn new_http2(port: u16) -> Result<Self> {
+        Self::build(port, builder().http2_prior_knowledge())
     }
 
     /// Sends a request without a body.
@@ -91,6 +93,14 @@ impl Client {
     pub async fn take(&self, policy: &str, key: &str, cost: u64) -> Result<Answer> {
         self.check(&json!({ "checks": [{ "policy": policy, "key": key, "cost": cost }] })).await
     }
+
+    fn build(port: u16, builder: ClientBuilder) -> Result<Self> {
+        Ok(Self { http: builder.build()?, base: format!("http://127.0.0.1:{port}") })
+    }
+}
+
+fn builder() -> ClientBuilder {
+    reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).timeout(DEADLINE)
 }
 
 /// A whole answer.

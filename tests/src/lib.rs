@@ -11,28 +11,42 @@ mod process;
 mod quiet;
 mod tools;
 
+mod certificates;
+mod cluster;
+mod node;
 mod redis_server;
+mod sentinels;
 mod service;
+mod tls_redis;
 
 mod envoy;
 
+mod fault_proxy;
 mod raw_server;
 mod stand_in;
 mod upstream;
 
 mod client;
+mod load;
 mod stack;
 
+pub use certificates::Certificates;
 pub use client::{Answer, Client, exchange};
+pub use cluster::{Cluster, Migration};
 pub use envoy::{Envoy, Overlay};
+pub use fault_proxy::{FaultProxy, Traffic};
+pub use load::{Ask, Load, Sample, Samples, burst};
+pub use node::Node;
 pub use poll::until;
 pub use port::Port;
 pub use process::{Process, Signal};
 pub use quiet::quiet;
 pub use raw_server::RawServer;
 pub use redis_server::Redis;
+pub use sentinels::Sentinels;
 pub use service::Service;
 pub use stack::Stack;
 pub use stand_in::{Reply, StandIn};
+pub use tls_redis::TlsRedis;
 pub use tools::{Tool, repository};
 pub use upstream::{Seen, Upstream};

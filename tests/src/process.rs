@@ -20,7 +20,7 @@ const TAIL: usize = 80;
 /// A running child process: killed on drop, its log printed when that happens in a failing test.
 #[derive(Debug)]
 pub struct Process {
-    name: &'static str,
+    name: String,
     child: Child,
     log: PathBuf,
 }
@@ -30,7 +30,8 @@ impl Process {
     ///
     /// # Errors
     /// When the program can't be started.
-    pub fn spawn(name: &'static str, command: &mut Command, log: &Path) -> Result<Self> {
+    pub fn spawn(name: impl Into<String>, command: &mut Command, log: &Path) -> Result<Self> {
+        let name = name.into();
         let file = File::options().create(true).append(true).open(log)?;
         let child = command
             .stdin(Stdio::null())
@@ -85,6 +86,16 @@ impl Process {
             Some(status) => Err(anyhow::anyhow!("{} ended with {status}\n{}", self.name, self.log_tail())),
             None => waited.with_context(|| self.log_tail()),
         }
+    }
+
+    /// The memory that the process has in use now, in KiB.
+    ///
+    /// # Errors
+    /// When the process has ended.
+    pub fn resident_kib(&self) -> Result<u64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let size = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB"));
+        size.with_context(|| format!("{} has ended", self.name))?.parse().context("VmRSS is no number")
     }
 
     /// What the process has written so far.

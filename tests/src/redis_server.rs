@@ -1,24 +1,20 @@
 //! A Redis of the test's own.
 
-use std::{env, process::Command, thread, time::Duration};
+use std::{thread, time::Duration};
 
 use anyhow::Result;
-use redis::{AsyncConnectionConfig, Commands as _, aio::MultiplexedConnection};
-use tempfile::TempDir;
+use redis::{Commands as _, aio::MultiplexedConnection};
 
-use crate::{Port, Process, Signal};
+use crate::{Node, Port, Process, node::IN_MEMORY};
 
-/// Names another server than the `redis-server` of `PATH`: `cargo xtask test --all` runs the limiter's suite on each version
-/// that can be had.
-const SERVER: &str = "SLUICEGATE_REDIS_SERVER";
+/// Who the harness is on a Redis that knows its users.
+const HARNESS: (&str, &str) = ("harness", "harness-password");
 
 /// A real `redis-server` without persistence. When dropped while it runs, it asserts that every key it
 /// holds expires.
 #[derive(Debug)]
 pub struct Redis {
-    process: Option<Process>,
-    port: Port,
-    directory: TempDir,
+    node: Node,
 }
 
 impl Redis {
@@ -35,7 +31,26 @@ impl Redis {
     /// # Errors
     /// As [`Redis::start`].
     pub async fn start_on(port: Port) -> Result<Self> {
-        let mut redis = Self { process: None, port, directory: tempfile::tempdir()? };
+        let mut redis = Self { node: standalone(port)? };
+        redis.restart().await?;
+        Ok(redis)
+    }
+
+    /// A Redis that lets nobody in without a name: its default user is off. Each of `users` is a line as in an ACL file
+    /// without the word `user`, such as `sluice on >secret ~* +@all`.
+    ///
+    /// # Errors
+    /// As [`Redis::start`], and when Redis refuses a user.
+    pub async fn start_with_users(users: &[&str]) -> Result<Self> {
+        let port = Port::lease()?;
+        let (name, password) = HARNESS;
+        let url = format!("redis://{name}:{password}@127.0.0.1:{}", port.number());
+        let harness = format!("{name} on >{password} ~* &* +@all");
+        let mut node = standalone(port)?.reached_at(url);
+        for user in ["default off", &harness].iter().chain(users) {
+            node = node.with(["--user"]).with(user.split(' '));
+        }
+        let mut redis = Self { node };
         redis.restart().await?;
         Ok(redis)
     }
@@ -45,7 +60,7 @@ impl Redis {
     /// # Errors
     /// When no port is free.
     pub fn reserve() -> Result<Self> {
-        Ok(Self { process: None, port: Port::lease()?, directory: tempfile::tempdir()? })
+        Ok(Self { node: standalone(Port::lease()?)? })
     }
 
     /// Starts Redis, empty, on the same port as before.
@@ -53,27 +68,12 @@ impl Redis {
     /// # Errors
     /// As [`Redis::start`].
     pub async fn restart(&mut self) -> Result<()> {
-        self.kill();
-        let mut command = Command::new(env::var_os(SERVER).unwrap_or_else(|| "redis-server".into()));
-        command
-            .args(["--port", &self.port.number().to_string(), "--bind", "127.0.0.1"])
-            .args(["--save", "", "--appendonly", "no"])
-            .arg("--dir")
-            .arg(self.directory.path());
-        let mut process = Process::spawn("redis-server", &mut command, &self.directory.path().join("redis.log"))?;
-        process
-            .ready(async || match self.connection().await {
-                Ok(mut connection) => redis::cmd("PING").exec_async(&mut connection).await.is_ok(),
-                Err(_) => false,
-            })
-            .await?;
-        self.process = Some(process);
-        Ok(())
+        self.node.restart().await
     }
 
     /// Kills Redis: connections are refused from now on.
     pub fn kill(&mut self) {
-        self.process = None;
+        self.node.kill();
     }
 
     /// Stops Redis with SIGSTOP: connections open (the kernel's backlog accepts them) and nothing is answered.
@@ -81,7 +81,7 @@ impl Redis {
     /// # Panics
     /// When Redis doesn't run.
     pub fn freeze(&self) {
-        self.process.as_ref().expect("a running Redis").signal(Signal::STOP).unwrap();
+        self.node.freeze();
     }
 
     /// Lets a frozen Redis go on.
@@ -89,25 +89,31 @@ impl Redis {
     /// # Panics
     /// When Redis doesn't run.
     pub fn thaw(&self) {
-        self.process.as_ref().expect("a running Redis").signal(Signal::CONT).unwrap();
+        self.node.thaw();
     }
 
     /// The process and its log, none when Redis doesn't run.
     #[must_use]
     pub const fn process(&self) -> Option<&Process> {
-        self.process.as_ref()
+        self.node.process()
     }
 
     /// The port.
     #[must_use]
     pub const fn port(&self) -> u16 {
-        self.port.number()
+        self.node.port()
     }
 
-    /// `redis://…` of this Redis.
+    /// `redis://…` of this Redis, without a user.
     #[must_use]
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port())
+    }
+
+    /// `redis://…` of this Redis for one of its users. An empty name is the default user's.
+    #[must_use]
+    pub fn url_as(&self, user: &str, password: &str) -> String {
+        format!("redis://{user}:{password}@127.0.0.1:{}", self.port())
     }
 
     /// A new connection.
@@ -115,10 +121,13 @@ impl Redis {
     /// # Errors
     /// When Redis doesn't answer within a second.
     pub async fn connection(&self) -> Result<MultiplexedConnection> {
-        let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(Duration::from_secs(1)))
-            .set_response_timeout(Some(Duration::from_secs(1)));
-        Ok(redis::Client::open(self.url())?.get_multiplexed_async_connection_with_config(&config).await?)
+        self.node.connection().await
+    }
+
+    /// The server itself, for what it says of itself.
+    #[must_use]
+    pub const fn node(&self) -> &Node {
+        &self.node
     }
 
     /// Asserts that every key expires, and returns how many there are.
@@ -126,7 +135,7 @@ impl Redis {
     /// # Panics
     /// When one has no TTL, or Redis doesn't answer.
     pub fn assert_all_keys_expire(&self) -> usize {
-        let client = redis::Client::open(self.url()).unwrap();
+        let client = redis::Client::open(self.node.url()).unwrap();
         let mut connection = client.get_connection_with_timeout(Duration::from_secs(5)).unwrap();
         connection.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
         let keys: Vec<Vec<u8>> = connection.scan().unwrap().collect::<Result<_, _>>().unwrap();
@@ -139,9 +148,13 @@ impl Redis {
     }
 }
 
+fn standalone(port: Port) -> Result<Node> {
+    Ok(Node::new(port)?.with(IN_MEMORY))
+}
+
 impl Drop for Redis {
     fn drop(&mut self) {
-        if self.process.is_some() && !thread::panicking() {
+        if self.process().is_some() && !thread::panicking() {
             self.thaw();
             self.assert_all_keys_expire();
         }

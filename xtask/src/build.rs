@@ -25,5 +25,11 @@ pub(crate) fn filter(workspace: &Workspace, toolchain: &WasmToolchain) -> Result
 
 /// Tells `command` where the filter and the service are.
 pub(crate) fn apply(workspace: &Workspace, filter: &Path, command: &mut Command) {
-    command.env("SLUICEGATE_FILTER_WASM", filter).env("SLUICEGATE_BIN", workspace.program("sluicegate"));
+    command.env("SLUICEGATE_FILTER_WASM", filter);
+    apply_service(workspace, command);
+}
+
+/// Tells `command` where the service is.
+pub(crate) fn apply_service(workspace: &Workspace, command: &mut Command) {
+    command.env("SLUICEGATE_BIN", workspace.program("sluicegate"));
 }

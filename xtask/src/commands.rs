@@ -32,10 +32,13 @@ enum Action {
     },
     /// Build everything and run the test suite, natively and as wasm
     Test {
-        /// Run the long versions too: ten times as many random sequences and takes, and the limiter's suite on other
-        /// versions of Redis and on Valkey
+        /// Run the long versions too: ten times as many random sequences and takes, what needs a cluster or Sentinel,
+        /// and the limiter's suite on other versions of Redis and on Valkey
         #[arg(long)]
         all: bool,
+        /// Run the store's faults alone, all of them, and write what was measured to tests/RESULTS.md
+        #[arg(long, conflicts_with_all = ["all", "cargo_test"])]
+        faults: bool,
         /// Arguments for `cargo test`, after `--`; with any of them the wasm tests are left to a run without
         #[arg(last = true)]
         cargo_test: Vec<String>,
@@ -59,7 +62,10 @@ impl Cli {
                 Ok(())
             }
             Action::Demo { keep } => demo(&workspace, phases, keep),
-            Action::Test { all, cargo_test } => test(&workspace, &mut phases, Extent::of(all), &cargo_test),
+            Action::Test { faults: true, .. } => test_faults(&workspace, &mut phases),
+            Action::Test { all, faults: false, cargo_test } => {
+                test(&workspace, &mut phases, Extent::of(all), &cargo_test)
+            }
             Action::BuildFilter => {
                 let wasm = phases.run("setup", || setup::for_filter(&workspace))?;
                 phases.run("build the filter", || build::filter(&workspace, &wasm).map(drop))
@@ -99,6 +105,20 @@ fn test_on_other_servers(workspace: &Workspace, phases: &mut Phases, tools: &Tes
     Ok(())
 }
 
+/// The fault suite, with the rows that need a cluster or Sentinel.
+fn test_faults(workspace: &Workspace, phases: &mut Phases) -> Result<()> {
+    let tools = phases.run("setup", || setup::for_demo(workspace))?;
+    let package = ["--package", "sluicegate-tests", "--test", "faults"];
+    let service = ["--package", "sluicegate-control-plane", "--bin", "sluicegate"];
+    phases.run("build", || process::run(workspace.cargo("build").args(service)))?;
+    let mut faults = workspace.cargo("test");
+    faults.args(package).args(["--", "--include-ignored"]);
+    faults.env("SLUICEGATE_FAULT_RESULTS", workspace.root.join("tests/RESULTS.md"));
+    build::apply_service(workspace, &mut faults);
+    tools.apply(&mut faults);
+    phases.run("faults", || process::run(&mut faults))
+}
+
 /// How much to test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Extent {
@@ -128,6 +148,10 @@ fn test(workspace: &Workspace, phases: &mut Phases, extent: Extent, cargo_test: 
 
     let mut native = workspace.cargo("test");
     native.arg("--no-fail-fast").args(cargo_test);
+    if extent == Extent::All && cargo_test.is_empty() {
+        // What needs a cluster or Sentinel is ignored otherwise.
+        native.args(["--", "--include-ignored"]);
+    }
     extent.apply(&mut native);
     tools.apply(&mut native);
     build::apply(workspace, &filter, &mut native);

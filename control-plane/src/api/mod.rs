@@ -4,6 +4,7 @@ mod body;
 mod check;
 mod health;
 mod mark;
+mod metrics;
 mod refund;
 mod respond;
 mod time_left;
@@ -14,7 +15,7 @@ use axum::{Router, extract::DefaultBodyLimit, middleware, routing};
 use tokio::sync::watch;
 use tower_http::catch_panic::CatchPanicLayer;
 
-use crate::{limiter::Limiter, serve::Phase};
+use crate::{limiter::Limiter, metrics::Metrics, serve::Phase};
 use respond::Refusal;
 
 /// The largest request body, in bytes: 64 checks with long keys fit.
@@ -27,6 +28,8 @@ pub const MAX_CHECKS: usize = 64;
 pub struct App {
     /// Decides checks.
     pub limiter: Limiter,
+    /// What Prometheus is told.
+    pub metrics: Metrics,
     /// The longest that one decision may take, whatever time the caller has.
     pub store_timeout: Duration,
     /// Whether callers may refund.
@@ -45,7 +48,7 @@ pub fn data(app: Arc<App>) -> Router {
 
 /// Everything else.
 pub fn admin(app: Arc<App>) -> Router {
-    finish(health_routes(), app)
+    finish(health_routes().route("/metrics", routing::get(metrics::metrics)), app)
 }
 
 fn health_routes() -> Router<Arc<App>> {

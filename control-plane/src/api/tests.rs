@@ -10,26 +10,28 @@ use axum::{
 };
 use hyper::body::Frame;
 use serde_json::Value;
-use sluicegate_lua::{KeyPrefix, Limit, Policy, Refill};
+use sluicegate_lua::KeyPrefix;
 use sluicegate_wire::{CheckAnswer, LimitResult, Problem, Reason, header::MARKER};
 use tower::ServiceExt as _;
 
 use super::*;
-use crate::{
-    config::{Policies, StoreUrl},
-    store::Store,
-};
+use crate::{config::Config, metrics::Metrics, store::Store};
+
+/// Why there is no decision: the store's socket isn't there.
+const NO_STORE: &str = "the store can't be reached: No such file or directory (os error 2)";
 
 /// An app with one policy, `api`, whose store can't be reached: what is answered here needs none.
 fn app(phase: Phase) -> Arc<App> {
-    let bucket = sluicegate_lua::Bucket::new(1, 1, 1000, Refill::Greedy).unwrap();
-    let limit = Limit { name: "burst".parse().unwrap(), rule: bucket.into() };
-    let policies: Policies = [Policy::new("api".parse().unwrap(), vec![limit]).unwrap()].into_iter().collect();
-    let store =
-        Store::open(&StoreUrl::new("unix:///nowhere/redis.sock".to_owned()).unwrap(), &KeyPrefix::default()).unwrap();
+    const CONFIG: &str = "
+store: { url: unix:///nowhere/redis.sock }
+policies: { api: { limits: [{ name: burst, capacity: 1, refill: 1, per: 1s }] } }
+";
+    let config = Config::parse("app.yaml", CONFIG, &|_| None).unwrap();
+    let store = Store::open(&config.store).unwrap();
     let (_, phase) = watch::channel(phase);
-    let limiter = Limiter { policies, prefix: KeyPrefix::default(), pepper: None, store };
-    Arc::new(App { limiter, store_timeout: Duration::from_secs(1), refunds: false, phase })
+    let metrics = Metrics::new(&store);
+    let limiter = Limiter { policies: config.policies, prefix: KeyPrefix::default(), pepper: None, store };
+    Arc::new(App { limiter, metrics, store_timeout: Duration::from_secs(1), refunds: false, phase })
 }
 
 async fn send(router: Router, request: Request<Body>) -> Response {
@@ -107,7 +109,7 @@ async fn what_is_too_large_is_413() {
     check_refused(body, 413, "checks: there are 65, the most is 64; send several requests").await;
     // At the limit it is the store's turn, and there is none.
     let body = format!(r#"{{"checks":[{}]}}"#, vec![check; MAX_CHECKS].join(","));
-    check_refused(body, 503, "the store can't be reached: not connected yet").await;
+    check_refused(body, 503, NO_STORE).await;
 }
 
 /// A body that is announced and never comes.
@@ -163,7 +165,7 @@ async fn the_callers_time_left_is_understood_or_refused() {
     check_time_left(&["5", "5"], 400, wrong).await;
     // With time left it is the store's turn, and there is none.
     for good in ["1000", "18446744073709551615"] {
-        check_time_left(&[good], 503, "the store can't be reached: not connected yet").await;
+        check_time_left(&[good], 503, NO_STORE).await;
     }
 }
 
@@ -180,11 +182,12 @@ async fn paths_and_methods_that_are_not_there_are_problems() {
         "this path is there, but not for this method; the Allow header names those that are",
     );
     let app = app(Phase::Serving);
-    for path in ["/", "/v1", "/v1/check/", "/v1/checks", "/metrics", "//v1/check", "/v1/check%2F"] {
+    for path in ["/", "/v1", "/v1/check/", "/v1/checks", "/metric", "//v1/check", "/v1/check%2F"] {
         check_route(data(Arc::clone(&app)), Method::GET, path, 404, nothing).await;
         check_route(admin(Arc::clone(&app)), Method::POST, path, 404, nothing).await;
     }
     check_route(admin(Arc::clone(&app)), Method::POST, "/v1/check", 404, nothing).await;
+    check_route(data(Arc::clone(&app)), Method::GET, "/metrics", 404, nothing).await;
     for wrong in [Method::GET, Method::PUT, Method::DELETE, Method::OPTIONS, Method::PATCH] {
         check_route(data(Arc::clone(&app)), wrong, "/v1/check", 405, method).await;
     }
@@ -200,14 +203,19 @@ async fn a_405_names_the_methods_that_are_there() {
 #[tokio::test]
 async fn health_is_always_good_and_readiness_says_why_not() {
     for (phase, reason) in [
-        (Phase::Serving, "the store can't be reached: not connected yet"),
+        (Phase::Serving, NO_STORE),
         (Phase::Draining, "the service is about to stop"),
         (Phase::Closing, "the service is about to stop"),
     ] {
         for router in [data, admin] {
             let request = Request::get("/healthz").body(Body::empty()).unwrap();
             assert_eq!(send(router(app(phase)), request).await.status(), StatusCode::OK);
-            check_route(router(app(phase)), Method::GET, "/readyz", 503, reason).await;
+            let app = app(phase);
+            // Until the first attempt to connect is over, the reason is that it isn't.
+            while app.limiter.ready().is_err_and(|error| error.to_string().ends_with("connecting")) {
+                tokio::task::yield_now().await;
+            }
+            check_route(router(app), Method::GET, "/readyz", 503, reason).await;
         }
     }
 }

@@ -3,15 +3,9 @@
 use std::{fmt, time::Duration};
 
 use serde_saphyr::Spanned;
-use sluicegate_lua::KeyPrefix;
-use sluicegate_wire::{Name, Pepper};
+use sluicegate_wire::Pepper;
 
-use super::{
-    Address, Admin, Config, Secret, Store, StoreUrl, duration,
-    error::Fault,
-    raw::{RawConfig, RawStore},
-    substitute::substitute,
-};
+use super::{Address, Admin, Config, Secret, duration, error::Fault, raw::RawConfig, substitute::substitute};
 
 /// The configuration, or all of its faults.
 pub(super) fn check(raw: &RawConfig, environment: &dyn Fn(&str) -> Option<String>) -> Result<Config, Vec<Fault>> {
@@ -73,26 +67,6 @@ impl Checker<'_> {
         self.good("key_pepper", field, Pepper::new(text.as_bytes())).map(Some)
     }
 
-    fn store(&mut self, raw: &RawStore) -> Option<Store> {
-        let url = self.text("store.url", &raw.url);
-        let url = url.and_then(|url| self.good("store.url", &raw.url, StoreUrl::new(url)));
-        let timeout = self.duration("store.timeout", raw.timeout.as_ref(), Duration::from_millis(20));
-        let timeout = match &raw.timeout {
-            Some(written) if timeout == Some(Duration::ZERO) => {
-                self.fault("store.timeout", written, "is no time at all; use 20ms or what the store needs")
-            }
-            _ => timeout,
-        };
-        let prefix = match &raw.prefix {
-            None => Some(KeyPrefix::default()),
-            Some(written) => {
-                let text = self.text("store.prefix", written)?;
-                self.good("store.prefix", written, Name::try_from(text)).map(KeyPrefix::new)
-            }
-        };
-        Some(Store { url: url?, timeout: timeout?, prefix: prefix? })
-    }
-
     fn address(&mut self, path: &str, field: Option<&Spanned<String>>, default: &str) -> Option<Address> {
         match field {
             None => default.parse().ok(),
@@ -114,7 +88,7 @@ impl Checker<'_> {
         self.good(path, field, duration::parse(&text))
     }
 
-    fn not_empty(&mut self, path: &str, field: &Spanned<String>) -> Option<String> {
+    pub(super) fn not_empty(&mut self, path: &str, field: &Spanned<String>) -> Option<String> {
         let text = self.text(path, field)?;
         if text.trim().is_empty() {
             return self.fault(path, field, "is empty; give it a value or leave it out");
@@ -122,7 +96,7 @@ impl Checker<'_> {
         Some(text)
     }
 
-    fn text(&mut self, path: &str, field: &Spanned<String>) -> Option<String> {
+    pub(super) fn text(&mut self, path: &str, field: &Spanned<String>) -> Option<String> {
         self.good(path, field, substitute(&field.value, self.environment))
     }
 

@@ -2,12 +2,18 @@
 
 mod address;
 mod check;
+mod check_login;
 mod check_policy;
+mod check_store;
+mod check_tls;
 mod duration;
 mod error;
+mod files;
+mod host;
 mod policies;
 mod raw;
 mod secret;
+mod store;
 mod store_url;
 mod substitute;
 
@@ -18,14 +24,14 @@ use std::{
     time::Duration,
 };
 
-use sluicegate_lua::KeyPrefix;
 use sluicegate_wire::Pepper;
 
 pub use address::Address;
 pub use error::{ConfigError, ConfigErrors};
+pub use host::HostPort;
 pub use policies::Policies;
 pub use secret::Secret;
-pub use store_url::StoreUrl;
+pub use store::{Identity, Login, Store, Tls, Topology};
 
 /// Everything the service is told.
 #[derive(Debug)]
@@ -55,17 +61,6 @@ pub struct Admin {
     pub token: Option<Secret>,
 }
 
-/// The store.
-#[derive(Debug)]
-pub struct Store {
-    /// The server (`store.url`).
-    pub url: StoreUrl,
-    /// The longest that one operation may take, connecting included (`store.timeout`).
-    pub timeout: Duration,
-    /// What every key begins with (`store.prefix`).
-    pub prefix: KeyPrefix,
-}
-
 impl Config {
     /// Reads and checks a file. `environment` looks up the variables that the file names as `${NAME}`.
     ///
@@ -79,7 +74,7 @@ impl Config {
         }
     }
 
-    /// Checks the text of a file, whose name is for messages only.
+    /// Checks the text of a file, whose name is for messages only, and the files that it names.
     ///
     /// # Errors
     /// With each fault's place in the text; a fault in the YAML itself or in a field's kind hides those after it.

@@ -43,6 +43,42 @@ pub(super) struct RawStore {
     pub(super) timeout: Option<Spanned<String>>,
     #[serde(default, deserialize_with = "present")]
     pub(super) prefix: Option<Spanned<String>>,
+    #[serde(default, deserialize_with = "present")]
+    pub(super) username: Option<Spanned<String>>,
+    #[serde(default, deserialize_with = "present")]
+    pub(super) password: Option<Spanned<String>>,
+    #[serde(default, deserialize_with = "present")]
+    pub(super) password_file: Option<Spanned<String>>,
+    #[serde(default, deserialize_with = "present")]
+    pub(super) sentinel: Option<Spanned<RawSentinel>>,
+    #[serde(default, deserialize_with = "present")]
+    pub(super) tls: Option<Spanned<RawTls>>,
+    #[serde(default, deserialize_with = "present")]
+    pub(super) connections: Option<Spanned<u32>>,
+    #[serde(default, deserialize_with = "present")]
+    pub(super) max_in_flight: Option<Spanned<u32>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawSentinel {
+    #[serde(default, deserialize_with = "present")]
+    pub(super) username: Option<Spanned<String>>,
+    #[serde(default, deserialize_with = "present")]
+    pub(super) password: Option<Spanned<String>>,
+    #[serde(default, deserialize_with = "present")]
+    pub(super) password_file: Option<Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawTls {
+    #[serde(default, deserialize_with = "present")]
+    pub(super) ca_file: Option<Spanned<String>>,
+    #[serde(default, deserialize_with = "present")]
+    pub(super) cert_file: Option<Spanned<String>>,
+    #[serde(default, deserialize_with = "present")]
+    pub(super) key_file: Option<Spanned<String>>,
 }
 
 #[derive(Deserialize)]
@@ -142,6 +178,7 @@ fn reason(error: &Error) -> String {
         Error::Unexpected { expected: "string scalar", .. } => "must be a text".to_owned(),
         Error::NullIntoString { .. } => "must not be empty; give it a value or leave it out".to_owned(),
         Error::InvalidScalar { ty: "u64", .. } => "must be a whole number from 1 to 9007199254740992".to_owned(),
+        Error::InvalidScalar { ty: "u32", .. } => "must be a whole number of at least 1".to_owned(),
         Error::InvalidBooleanStrict { .. } => "must be true or false".to_owned(),
         Error::DuplicateMappingKey { key, .. } => {
             format!("{} is there twice; keep one", key.as_deref().unwrap_or("a field"))

@@ -1,169 +1,207 @@
-//! Where the store is.
+//! `store.url`: which servers there are and, maybe, how to log in.
+//!
+//! Not parsed by a library for URLs: those know no lists of hosts.
 
-use std::fmt;
+mod error;
 
-use url::Url;
+use std::{borrow::Cow, ffi::OsString, os::unix::ffi::OsStringExt as _, path::PathBuf};
 
-use super::Secret;
+use percent_encoding::percent_decode_str;
 
-/// The URL of a Redis server, maybe with a password in it, or `memory://` for a store in this process. Neither `Debug`
-/// nor `Display` shows more than where it is.
-#[derive(Clone)]
-pub struct StoreUrl {
-    url: Secret,
-    shown: String,
+use super::{
+    Secret, Topology,
+    host::{self, HostError},
+};
+use error::StoreUrlError;
+
+/// What a URL says.
+#[derive(Debug)]
+pub(super) struct StoreUrl {
+    pub(super) topology: Topology,
+    /// 0 where the URL names none.
+    pub(super) database: u32,
+    pub(super) tls: bool,
+    /// Maybe without a password: that can come from elsewhere.
+    pub(super) username: Option<String>,
+    pub(super) password: Option<Secret>,
 }
 
-/// Why a text is not a store's URL. No variant carries the text, which may hold a password.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum StoreUrlError {
-    /// Not a URL at all.
-    #[error(
-        "not a URL; use redis://HOST:PORT, unix:///absolute/path or memory:// (in a user name or password, write / @ : % # ? as \
-         %2F %40 %3A %25 %23 %3F)"
-    )]
-    NotAUrl,
-    /// A kind of store that there is no client for.
-    #[error("this kind of store is not supported; use redis://HOST:PORT, unix:///absolute/path or memory://")]
-    Unsupported,
-    /// No server named.
-    #[error("names no host; use redis://HOST:PORT")]
-    NoHost,
-    /// No socket named.
-    #[error("names no socket; use unix:///absolute/path")]
-    NoPath,
-    /// What follows the host is not a database's number.
-    #[error("after the host comes the number of a database or nothing; use redis://HOST:PORT or redis://HOST:PORT/0")]
-    NotADatabase,
-    /// Parameters that would be ignored.
-    #[error("has parameters that mean nothing here; a redis URL has none, a unix URL may have db, user and pass")]
-    Parameters,
-}
+/// What others call the same.
+const OTHER_NAMES: [(&str, &str); 12] = [
+    ("valkey", "redis"),
+    ("valkeys", "rediss"),
+    ("redis+tls", "rediss"),
+    ("tls", "rediss"),
+    ("sentinel", "redis+sentinel"),
+    ("redis-sentinel", "redis+sentinel"),
+    ("rediss-sentinel", "rediss+sentinel"),
+    ("redis-cluster", "redis+cluster"),
+    ("rediss-cluster", "rediss+cluster"),
+    ("redis+unix", "unix"),
+    ("redis+socket", "unix"),
+    ("valkey+unix", "unix"),
+];
+
+const REDIS_PORT: u16 = 6379;
+const SENTINEL_PORT: u16 = 26379;
 
 impl StoreUrl {
-    /// A URL of a supported kind.
-    ///
-    /// # Errors
-    /// With the reason and the fix.
-    pub fn new(text: String) -> Result<Self, StoreUrlError> {
-        let url = Url::parse(&text).map_err(|_| StoreUrlError::NotAUrl)?;
-        if url.fragment().is_some() {
+    /// A URL of a supported kind, or the reason and the fix.
+    pub(super) fn parse(text: &str) -> Result<Self, StoreUrlError> {
+        let text = text.trim();
+        let (scheme, rest) = text.split_once(':').ok_or(StoreUrlError::NotAUrl)?;
+        let scheme = scheme.to_ascii_lowercase();
+        if !scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+            || !scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
+        {
             return Err(StoreUrlError::NotAUrl);
         }
-        let shown = match url.scheme() {
-            "redis" => redis_server(&url)?,
-            "unix" => unix_socket(&url)?,
-            "memory" if text == Self::MEMORY => text.clone(),
-            _ => return Err(StoreUrlError::Unsupported),
-        };
-        Ok(Self { url: Secret::new(text), shown })
+        match &*scheme {
+            "memory" if rest == "//" => Ok(Self::without_login(Topology::Memory)),
+            "unix" => unix_socket(rest),
+            "redis" => server(rest, false),
+            "rediss" => server(rest, true),
+            "redis+sentinel" => sentinels(rest, false),
+            "rediss+sentinel" => sentinels(rest, true),
+            "redis+cluster" => cluster(rest, false),
+            "rediss+cluster" => cluster(rest, true),
+            "rediss+unix" | "unix+tls" => Err(StoreUrlError::TlsSocket),
+            _ => match OTHER_NAMES.iter().find(|(other, _)| *other == scheme) {
+                Some((_, name)) => Err(StoreUrlError::OtherName(name)),
+                None => Err(StoreUrlError::Unsupported),
+            },
+        }
     }
 
-    /// The URL of a store in this process.
-    pub const MEMORY: &str = "memory://";
-
-    /// Whether the store is in this process.
-    #[must_use]
-    pub fn is_memory(&self) -> bool {
-        self.url.expose() == Self::MEMORY
-    }
-
-    /// The URL with everything in it, for the client that connects.
-    #[must_use]
-    pub fn expose(&self) -> &str {
-        self.url.expose()
+    const fn without_login(topology: Topology) -> Self {
+        Self { topology, database: 0, tls: false, username: None, password: None }
     }
 }
 
-fn redis_server(url: &Url) -> Result<String, StoreUrlError> {
-    let host = url.host_str().filter(|host| !host.is_empty()).ok_or(StoreUrlError::NoHost)?;
-    let database = url.path().trim_start_matches('/');
-    if !database.is_empty() && database.parse::<u32>().is_err() {
-        return Err(StoreUrlError::NotADatabase);
+fn server(rest: &str, tls: bool) -> Result<StoreUrl, StoreUrlError> {
+    let Parts { username, password, hosts, path } = Parts::split(rest)?;
+    if hosts.contains(',') {
+        return Err(StoreUrlError::ManyHosts);
     }
-    if url.query().is_some() {
-        return Err(StoreUrlError::Parameters);
-    }
-    let port = url.port().unwrap_or(6379);
-    let database = if database.is_empty() { String::new() } else { format!("/{database}") };
-    Ok(format!("redis://{host}:{port}{database}"))
+    let server = host::parse(hosts, REDIS_PORT).map_err(|error| match error {
+        HostError::Empty => StoreUrlError::NoHost("redis://HOST:PORT"),
+        error => StoreUrlError::Host(error),
+    })?;
+    let database = if path.is_empty() { Some(0) } else { database(path) }.ok_or(StoreUrlError::NotADatabase)?;
+    Ok(StoreUrl { topology: Topology::Server(server), database, tls, username, password })
 }
 
-fn unix_socket(url: &Url) -> Result<String, StoreUrlError> {
-    if url.host_str().is_some_and(|host| !host.is_empty()) || !url.path().starts_with('/') || url.path() == "/" {
+fn sentinels(rest: &str, tls: bool) -> Result<StoreUrl, StoreUrlError> {
+    let Parts { username, password, hosts, path } = Parts::split(rest)?;
+    if hosts.is_empty() {
+        return Err(StoreUrlError::NoHost("redis+sentinel://HOST,HOST/MASTER"));
+    }
+    let sentinels = host::parse_list(hosts, SENTINEL_PORT).map_err(StoreUrlError::Hosts)?;
+    let (master, number) = path.split_once('/').unwrap_or((path, ""));
+    if master.is_empty() {
+        return Err(StoreUrlError::NoMaster);
+    }
+    // What a sentinel accepts in its own configuration.
+    if !master.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte)) {
+        return Err(StoreUrlError::NotAMaster);
+    }
+    let database = if number.is_empty() { Some(0) } else { database(number) };
+    let database = database.ok_or(StoreUrlError::NotADatabaseOfMaster)?;
+    let topology = Topology::Sentinel { sentinels, master: master.to_owned() };
+    Ok(StoreUrl { topology, database, tls, username, password })
+}
+
+fn cluster(rest: &str, tls: bool) -> Result<StoreUrl, StoreUrlError> {
+    let Parts { username, password, hosts, path } = Parts::split(rest)?;
+    if hosts.is_empty() {
+        return Err(StoreUrlError::NoHost("redis+cluster://HOST,HOST"));
+    }
+    let seeds = host::parse_list(hosts, REDIS_PORT).map_err(StoreUrlError::Hosts)?;
+    if !path.is_empty() && database(path) != Some(0) {
+        return Err(StoreUrlError::ClusterPath);
+    }
+    Ok(StoreUrl { topology: Topology::Cluster { seeds }, database: 0, tls, username, password })
+}
+
+fn unix_socket(rest: &str) -> Result<StoreUrl, StoreUrlError> {
+    if rest.contains('#') {
+        return Err(StoreUrlError::Fragment);
+    }
+    let (path, query) = rest.split_once('?').map_or((rest, None), |(path, query)| (path, Some(query)));
+    // Both unix:/path and unix:///path; between two slashes and a third would be a host.
+    let path = path.strip_prefix("//").unwrap_or(path);
+    let path: Vec<u8> = percent_decode_str(path).collect();
+    if !path.starts_with(b"/") || path == b"/" || path.contains(&0) {
         return Err(StoreUrlError::NoPath);
     }
-    for (name, value) in url.query_pairs() {
-        match &*name {
-            "user" | "pass" => {}
-            "db" if value.parse::<u32>().is_ok() => {}
-            "db" => return Err(StoreUrlError::NotADatabase),
+    let mut url = StoreUrl::without_login(Topology::Unix(PathBuf::from(OsString::from_vec(path))));
+    let mut seen = Vec::new();
+    for parameter in query.into_iter().flat_map(|query| query.split('&')) {
+        let (name, value) = parameter.split_once('=').ok_or(StoreUrlError::Parameters)?;
+        if seen.contains(&name) {
+            return Err(StoreUrlError::Parameters);
+        }
+        seen.push(name);
+        match name {
+            "db" => url.database = database(value).ok_or(StoreUrlError::NotADatabase)?,
+            "user" if value.is_empty() => {}
+            "user" => url.username = Some(decoded(value)?.into_owned()),
+            "pass" if value.is_empty() => return Err(StoreUrlError::EmptyPassword),
+            "pass" => url.password = Some(Secret::new(decoded(value)?)),
             _ => return Err(StoreUrlError::Parameters),
         }
     }
-    Ok(format!("unix://{}", url.path()))
+    Ok(url)
 }
 
-/// Where the store is, without user name and password.
-impl fmt::Display for StoreUrl {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.shown)
+/// What follows `redis:`, apart from each other.
+struct Parts<'a> {
+    username: Option<String>,
+    password: Option<Secret>,
+    /// Not looked at yet.
+    hosts: &'a str,
+    /// Without its first slash.
+    path: &'a str,
+}
+
+impl<'a> Parts<'a> {
+    fn split(rest: &'a str) -> Result<Self, StoreUrlError> {
+        let rest = rest.strip_prefix("//").unwrap_or("");
+        let (authority, after) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+        // A password with one of these unencoded, and so cut in two: before anything is said of its halves.
+        if after.contains('@') {
+            return Err(StoreUrlError::Unencoded);
+        }
+        if after.contains('#') {
+            return Err(StoreUrlError::Fragment);
+        }
+        if after.contains('?') {
+            return Err(StoreUrlError::Parameters);
+        }
+        let path = after.strip_prefix('/').unwrap_or("");
+        let Some((login, hosts)) = authority.rsplit_once('@') else {
+            return Ok(Self { username: None, password: None, hosts: authority, path });
+        };
+        let (username, password) = match login.split_once(':') {
+            Some((_, "")) => return Err(StoreUrlError::EmptyPassword),
+            None if login.is_empty() => return Err(StoreUrlError::EmptyPassword),
+            Some((username, password)) => (username, Some(password)),
+            None => (login, None),
+        };
+        let username = if username.is_empty() { None } else { Some(decoded(username)?.into_owned()) };
+        let password = password.map(decoded).transpose()?.map(Secret::new);
+        Ok(Self { username, password, hosts, path })
     }
 }
 
-impl fmt::Debug for StoreUrl {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "StoreUrl({self})")
-    }
+/// Digits alone: a sign or an empty text is no number of a database.
+fn database(text: &str) -> Option<u32> {
+    if text.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None }
+}
+
+fn decoded(text: &str) -> Result<Cow<'_, str>, StoreUrlError> {
+    percent_decode_str(text).decode_utf8().map_err(|_| StoreUrlError::NotUtf8)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(text: &str, expected: Result<&str, StoreUrlError>) {
-        let url = StoreUrl::new(text.to_owned());
-        assert_eq!(
-            url.as_ref().map(ToString::to_string).map_err(|error| *error),
-            expected.map(str::to_owned),
-            "{text}"
-        );
-        if let Ok(url) = url {
-            assert_eq!(url.expose(), text);
-            assert!(!format!("{url:?} {url}").contains("hunter2"), "{text}");
-        }
-    }
-
-    #[test]
-    fn servers_and_sockets() {
-        check("redis://127.0.0.1:6379", Ok("redis://127.0.0.1:6379"));
-        check("redis://redis.example", Ok("redis://redis.example:6379"));
-        check("redis://[::1]:7000/3", Ok("redis://[::1]:7000/3"));
-        check("redis://user:hunter2@host:6380/0", Ok("redis://host:6380/0"));
-        check("redis://:hunter2@host/", Ok("redis://host:6379"));
-        check("memory://", Ok("memory://"));
-        check("unix:///run/redis.sock", Ok("unix:///run/redis.sock"));
-        check("unix:/run/redis.sock?db=2&user=u&pass=hunter2", Ok("unix:///run/redis.sock"));
-    }
-
-    #[test]
-    fn anything_else_is_refused() {
-        check("", Err(StoreUrlError::NotAUrl));
-        check("127.0.0.1:6379", Err(StoreUrlError::NotAUrl));
-        check("localhost:6379", Err(StoreUrlError::Unsupported));
-        check("rediss://host", Err(StoreUrlError::Unsupported));
-        check("redis+cluster://host", Err(StoreUrlError::Unsupported));
-        check("memory://x", Err(StoreUrlError::Unsupported));
-        check("redis://", Err(StoreUrlError::NoHost));
-        check("redis:///0", Err(StoreUrlError::NoHost));
-        check("redis://host:99999", Err(StoreUrlError::NotAUrl));
-        check("redis://:pa/ss@host", Err(StoreUrlError::NotAUrl));
-        check("redis://host/zero", Err(StoreUrlError::NotADatabase));
-        check("redis://host?timeout=1", Err(StoreUrlError::Parameters));
-        check("redis://:hunter2#x@host", Err(StoreUrlError::NotAUrl));
-        check("unix://run/redis.sock", Err(StoreUrlError::NoPath));
-        check("unix:///", Err(StoreUrlError::NoPath));
-        check("unix:///run/redis.sock?db=x", Err(StoreUrlError::NotADatabase));
-        check("unix:///run/redis.sock?dbb=1", Err(StoreUrlError::Parameters));
-    }
-}
+mod tests;

@@ -50,11 +50,17 @@ fn stamp_for(word: &str, rule: &Rule) -> Option<Option<u64>> {
     ((stamp != 0) == matches!(rule, Rule::Quota(_))).then_some(Some(stamp))
 }
 
-/// The charge of an allowed call.
-pub(super) fn stamp(taken: &Taken) -> String {
-    let words = taken.units.iter().flat_map(|unit| {
-        let levels = unit.checks.iter().flat_map(|check| &check.levels);
-        levels.map(|level| if unit.granted > 0 { Level::stamp(level).to_string() } else { "-".to_owned() })
+/// The charge of an allowed call, the `nth` of those that were made together.
+pub(super) fn stamp(plan: &Plan, taken: &Taken, nth: u64) -> String {
+    let words = plan.places().zip(plan.charges()).flat_map(|(place, charge)| {
+        let unit = taken.units.get(place.unit).filter(|unit| nth <= unit.granted);
+        let levels = unit.and_then(|unit| unit.checks.get(place.charge)).map(|check| &check.levels);
+        let stamp = move |limit| {
+            levels
+                .and_then(|levels| levels.get(limit))
+                .map_or_else(|| "-".to_owned(), |level: &Level| level.stamp().to_string())
+        };
+        (0..charge.policy.limits().len()).map(stamp)
     });
     words.collect::<Vec<_>>().join(".")
 }

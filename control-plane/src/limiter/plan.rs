@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use sluicegate_lua::{Charge, CheckTaken, Judgement, Limit, Rule, Take, Taken, Unit};
+use sluicegate_lua::{Charge, CheckTaken, Judgement, Limit, Rule, Take, Unit};
 use sluicegate_wire::{Check, CheckAnswer, LimitResult, Name};
 
 use super::{CheckError, Limiter, charge};
+use crate::store::Share;
 
 /// How long a proxy may keep a denial that no wait ends, in ms: a changed policy gets through after that.
 const NEVER_CACHE_MS: u64 = 60_000;
@@ -25,9 +26,9 @@ struct Pair {
 
 /// Where a pair is in the take: its unit, and which of its charges.
 #[derive(Clone, Copy)]
-struct Place {
-    unit: usize,
-    charge: usize,
+pub(super) struct Place {
+    pub(super) unit: usize,
+    pub(super) charge: usize,
 }
 
 impl Plan {
@@ -83,13 +84,17 @@ impl Plan {
         Take { takes: 1, units }
     }
 
-    pub(super) fn answer(&self, take: &Take, taken: &Taken) -> CheckAnswer {
-        let judged: Vec<_> = (0..take.units.len()).map(|unit| taken.judge(take, unit, 1)).collect();
+    /// The answer to one of the takes that were made together. A shadow check whose part of the store is down has no
+    /// results: it must not change what the others hear.
+    pub(super) fn answer(&self, Share { take, taken, nth }: &Share) -> CheckAnswer {
+        let judged: Vec<_> = (0..take.units.len()).map(|unit| taken.judge(take, unit, *nth)).collect();
         let of_pair: Vec<Vec<LimitResult>> = self
             .places()
             .zip(&self.pairs)
             .map(|(place, pair)| {
-                results(pair, &taken.units[place.unit].checks[place.charge], &judged[place.unit][place.charge])
+                let found = taken.units.get(place.unit).and_then(|unit| unit.checks.get(place.charge));
+                let judged = judged.get(place.unit).and_then(|unit| unit.get(place.charge));
+                found.zip(judged).map_or_else(Vec::new, |(found, judged)| results(pair, found, judged))
             })
             .collect();
         let results: Vec<LimitResult> = self
@@ -101,14 +106,14 @@ impl Plan {
         let allowed = results.iter().all(|result| result.shadow || result.allowed);
         CheckAnswer {
             allowed,
-            charge: (allowed && self.needs_charge()).then(|| charge::stamp(taken)),
+            charge: (allowed && self.needs_charge()).then(|| charge::stamp(self, taken, *nth)),
             deny_cache_ms: if allowed { None } else { Some(self.deny_cache_ms(&results)) },
             results,
         }
     }
 
     /// Enforced pairs are the charges of the first unit, each shadow pair the only one of its own.
-    fn places(&self) -> impl Iterator<Item = Place> {
+    pub(super) fn places(&self) -> impl Iterator<Item = Place> {
         let enforced = self.pairs.iter().filter(|pair| !pair.shadow).count();
         (0..self.pairs.len()).map(move |index| {
             if index < enforced {

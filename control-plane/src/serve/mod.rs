@@ -14,6 +14,7 @@ use crate::{
     api::{self, App},
     config::{Address, Config},
     limiter::Limiter,
+    metrics::Metrics,
     store::{Store, StoreError},
 };
 use listener::Listener;
@@ -45,7 +46,7 @@ pub enum BindError {
         error: std::io::Error,
     },
     /// The store's client can't be made of this URL.
-    #[error("store.url: {0}")]
+    #[error("store: {0}")]
     Store(StoreError),
 }
 
@@ -57,20 +58,26 @@ impl Server {
     pub async fn bind(config: Config) -> Result<Self, BindError> {
         let data = bind("listen", config.listen).await?;
         let admin = bind("admin.listen", config.admin.listen).await?;
-        let store = Store::open(&config.store.url, &config.store.prefix).map_err(BindError::Store)?;
+        let store = Store::open(&config.store).map_err(BindError::Store)?;
         tracing::info!(
             %data,
             %admin,
-            store = %config.store.url,
+            store = %config.store,
             policies = config.policies.len(),
             version = env!("CARGO_PKG_VERSION"),
             "listening"
         );
         let (phase, receiver) = watch::channel(Phase::Serving);
+        let metrics = Metrics::new(&store);
         let limiter =
             Limiter { policies: config.policies, prefix: config.store.prefix, pepper: config.key_pepper, store };
-        let app =
-            Arc::new(App { limiter, store_timeout: config.store.timeout, refunds: config.refunds, phase: receiver });
+        let app = Arc::new(App {
+            limiter,
+            metrics,
+            store_timeout: config.store.timeout,
+            refunds: config.refunds,
+            phase: receiver,
+        });
         Ok(Self { data, admin, app, phase, drain: config.drain })
     }
 

@@ -1,6 +1,10 @@
 //! Why the store gave no decision.
 
-use redis::RedisError;
+mod tls;
+
+use std::time::Duration;
+
+use redis::{ErrorKind, RedisError};
 use sluicegate_lua::{MemoryError, ReplyError};
 
 /// Why the store gave no decision. None of them says that nothing was charged: a reply can be lost on its way back.
@@ -9,6 +13,9 @@ pub enum StoreError {
     /// No reply within the time that the caller or `store.timeout` allows.
     #[error("the store did not answer in time")]
     Timeout,
+    /// It answers, but later than callers wait; no call is made until it is faster.
+    #[error("the store answers, but later than store.timeout ({} ms)", .0.as_millis())]
+    Slow(Duration),
     /// There is no connection, or it broke.
     #[error("the store can't be reached: {0}")]
     Unavailable(String),
@@ -20,16 +27,48 @@ pub enum StoreError {
     Refused(String),
 }
 
+impl StoreError {
+    /// Every [`StoreError::reason`].
+    pub const REASONS: [&str; 5] = ["timeout", "slow", "unavailable", "overloaded", "refused"];
+
+    /// The kind in a word, for metrics.
+    #[must_use]
+    pub const fn reason(&self) -> &'static str {
+        match self {
+            Self::Timeout => "timeout",
+            Self::Slow(_) => "slow",
+            Self::Unavailable(_) => "unavailable",
+            Self::Overloaded => "overloaded",
+            Self::Refused(_) => "refused",
+        }
+    }
+}
+
 impl From<RedisError> for StoreError {
     fn from(error: RedisError) -> Self {
         if error.is_timeout() {
             Self::Timeout
         } else if error.is_io_error() {
-            Self::Unavailable(error.to_string())
+            Self::Unavailable(match tls::fault(&error) {
+                Some(fault) => format!("TLS: {fault}"),
+                None => error.to_string(),
+            })
+        } else if error.kind() == ErrorKind::AuthenticationFailed {
+            // The client doesn't tell what the server said to it.
+            Self::Refused(format!("it does not accept the login; check {LOGIN}"))
+        } else if wants_login(&error) {
+            Self::Refused(format!("it wants a login; set {LOGIN}"))
         } else {
             Self::Refused(error.to_string())
         }
     }
+}
+
+const LOGIN: &str = "store.username and store.password, for a sentinel those in store.sentinel";
+
+/// Redis answers NOAUTH, or breaks off when the command is as long as a script's.
+fn wants_login(error: &RedisError) -> bool {
+    error.code() == Some("NOAUTH") || error.detail().is_some_and(|detail| detail.contains("unauthenticated"))
 }
 
 impl From<ReplyError> for StoreError {

@@ -1,71 +1,169 @@
-//! Keeps one working link to Redis: connects, probes, replaces.
+//! Keeps one working link to a server: connects, probes, replaces.
 
 use std::{sync::Arc, time::Duration};
 
-use redis::Client;
 use sluicegate_lua::Call;
-use tokio::{
-    sync::watch,
-    time::{Instant, sleep},
+use tokio::time::{Instant, sleep};
+
+use super::{
+    StoreError,
+    backoff::Backoff,
+    failure::Failure,
+    link::{Health, Link, Route},
+    node::{LinkState, Place},
+    origin::Origin,
+    survey,
 };
 
-use super::{StoreError, link::Link};
-
-/// How often a quiet link is probed, and how soon readiness follows the store.
+/// How often a link is probed, and how soon readiness follows the store.
 const PROBE_EVERY: Duration = Duration::from_millis(500);
+/// Every so many probes the link asks whether the server is still the one that counts.
+const PROBES_PER_QUESTION: u32 = 4;
+/// A link that was up for less is made again only after a pause: a server that takes and then hangs up, again and again,
+/// must not be called on in a loop.
+const BLINK: Duration = Duration::from_millis(50);
 /// The least time for connecting or a probe: a store that answers later than its callers wait is slow, not gone.
-const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
-/// The pause after the first failed attempt; each further one doubles it.
-const FIRST_BACKOFF: Duration = Duration::from_millis(10);
-/// The longest pause: the store is found again within about this time.
-const MAX_BACKOFF: Duration = Duration::from_millis(250);
+const MIN_PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The link there is, or why there is none.
-pub(super) type LinkState = Result<Arc<Link>, StoreError>;
+/// Keeps one of a node's links.
+pub(super) struct Keeper {
+    pub(super) origin: Arc<Origin>,
+    /// The take that shows that the server takes.
+    pub(super) probe: Arc<dyn Fn() -> Call + Send + Sync>,
+    /// How long a call waits for the store (`store.timeout`).
+    pub(super) patience: Duration,
+    pub(super) place: Place,
+    /// Whether the server is one of a cluster's, which answers calls for others' slots with redirects.
+    pub(super) in_cluster: bool,
+}
 
-/// Runs until nobody watches the state any more.
-pub(super) async fn keep(client: Client, probe: Call, state: watch::Sender<LinkState>) {
-    let mut backoff = FIRST_BACKOFF;
-    while !state.is_closed() {
-        match Link::open(&client, &probe, PROBE_TIMEOUT).await {
-            Ok(link) => {
-                tracing::info!("store connected");
-                backoff = FIRST_BACKOFF;
-                let link = Arc::new(link);
-                set(&state, Ok(Arc::clone(&link)));
-                let error = lost(&link, &probe, &state).await;
-                tracing::warn!(%error, "store lost");
-                set(&state, Err(error));
-            }
-            Err(error) => {
-                // One line for each change, not for each attempt.
-                let known = state.borrow().as_ref().is_err_and(|known| *known == error);
-                if !known {
-                    tracing::warn!(%error, "store not reachable, trying on");
-                    set(&state, Err(error));
+impl Keeper {
+    /// Runs until the node is dropped.
+    pub(super) async fn keep(self) {
+        let mut backoff = Backoff::default();
+        while !self.place.links.is_closed() {
+            let (error, was_up_for) = match self.open().await {
+                Ok((link, at)) => self.watch_over(&link, &at, &mut backoff).await,
+                Err(error) => (error, None),
+            };
+            match was_up_for {
+                Some(was_up_for) => {
+                    tracing::debug!(%error, link = self.place.index, "link lost");
+                    // Calls wait for the first attempt to replace it, since that may take but a ms.
+                    self.set(LinkState::Joining);
+                    if was_up_for > BLINK {
+                        continue;
+                    }
                 }
-                // Half to whole, so that many services don't come back in step.
-                sleep(backoff.mul_f64(0.5 + fastrand::f64() / 2.0)).await;
-                backoff = (backoff * 2).min(MAX_BACKOFF);
+                None => self.set(LinkState::Down(error)),
+            }
+            sleep(backoff.next()).await;
+        }
+    }
+
+    async fn open(&self) -> Result<(Arc<Link>, String), StoreError> {
+        let deadline = Instant::now() + self.probe_timeout();
+        let (client, at) = self.origin.find(deadline).await?;
+        let link = Link::open(&client, self.patience, deadline).await?;
+        if self.place.index == 0 {
+            survey::report(&link, &self.place.news, &at, deadline).await;
+        }
+        Ok((Arc::new(link), at))
+    }
+
+    /// Puts the link to use whenever takes on it are answered in time. Ends when it must be replaced, with the reason and
+    /// how long it was last in use; none when it never was, or was silent when it ended.
+    async fn watch_over(&self, link: &Arc<Link>, at: &str, backoff: &mut Backoff) -> (StoreError, Option<Duration>) {
+        loop {
+            if let Err(error) = self.answers_in_time(link, backoff).await {
+                return (error, None);
+            }
+            let up = Instant::now();
+            link.recovered();
+            self.set(LinkState::Up(Arc::clone(link)));
+            let trouble = tokio::select! {
+                health = link.unusable() => match health {
+                    Health::Lost(error) => Trouble::Lost(error),
+                    Health::Silent | Health::Good => Trouble::Later(StoreError::Timeout),
+                },
+                trouble = self.check(link, at) => trouble,
+                () = self.place.links.closed() => Trouble::Lost(StoreError::Unavailable("stopping".to_owned())),
+            };
+            match trouble {
+                Trouble::Lost(error) => {
+                    if up.elapsed() > BLINK {
+                        backoff.reset();
+                    }
+                    return (error, Some(up.elapsed()));
+                }
+                Trouble::Later(error) => self.set(LinkState::Down(error)),
             }
         }
     }
-}
 
-fn set(state: &watch::Sender<LinkState>, new: LinkState) {
-    state.send_modify(|state| *state = new);
-}
-
-/// Waits until the link is no longer usable, and says why.
-async fn lost(link: &Link, probe: &Call, state: &watch::Sender<LinkState>) -> StoreError {
-    loop {
-        tokio::select! {
-            () = link.broken() => return StoreError::Unavailable("the connection broke".into()),
-            () = state.closed() => return StoreError::Unavailable("stopping".into()),
-            () = sleep(PROBE_EVERY) => {}
+    /// Waits until a probe is answered as fast as calls need it. A server that is slower would make callers wait in
+    /// vain; one that doesn't answer at all is an error.
+    async fn answers_in_time(&self, link: &Link, backoff: &mut Backoff) -> Result<(), StoreError> {
+        while !self.place.links.is_closed() {
+            let asked = Instant::now();
+            let late = match self.run_probe(link).await {
+                Ok(()) if asked.elapsed() <= self.patience => return Ok(()),
+                Ok(()) => StoreError::Slow(self.patience),
+                Err(Trouble::Later(error)) => error,
+                Err(Trouble::Lost(error)) => return Err(error),
+            };
+            self.set(LinkState::Down(late));
+            sleep(backoff.next()).await;
         }
-        if let Err(error) = link.run(probe, Instant::now() + PROBE_TIMEOUT).await {
-            return error;
+        Ok(())
+    }
+
+    /// Looks after a link that is up; ends when something is wrong with it.
+    async fn check(&self, link: &Link, at: &str) -> Trouble {
+        loop {
+            for _ in 0..PROBES_PER_QUESTION {
+                sleep(PROBE_EVERY).await;
+                if let Err(trouble) = self.run_probe(link).await {
+                    return trouble;
+                }
+            }
+            if let Some(elsewhere) = self.origin.moved(at, Instant::now() + self.probe_timeout()).await {
+                return Trouble::Lost(StoreError::Unavailable(format!("the master is now {elsewhere}")));
+            }
         }
     }
+
+    async fn run_probe(&self, link: &Link) -> Result<(), Trouble> {
+        let deadline = Instant::now() + self.probe_timeout();
+        match link.run(&(self.probe)(), Route::Owner, deadline).await {
+            // A cluster's node that has no slot of its own yet answers in its way.
+            Err(Failure::Moved(_) | Failure::Ask(_)) if self.in_cluster => Ok(()),
+            Ok(_) => Ok(()),
+            Err(failure @ (Failure::Moved(_) | Failure::Ask(_) | Failure::Later(_))) => {
+                Err(Trouble::Later(failure.into_error()))
+            }
+            Err(Failure::Elsewhere(error) | Failure::Final(error)) => Err(Trouble::Lost(error)),
+        }
+    }
+
+    fn probe_timeout(&self) -> Duration {
+        self.patience.max(MIN_PROBE_TIMEOUT)
+    }
+
+    fn set(&self, new: LinkState) {
+        self.place.links.send_modify(|links| {
+            if let Some(state) = links.get_mut(self.place.index) {
+                *state = new;
+            }
+            self.place.news.tell(links, &self.origin);
+        });
+    }
+}
+
+/// What is wrong with a link.
+enum Trouble {
+    /// It must be replaced.
+    Lost(StoreError),
+    /// The server is there, but doesn't take yet.
+    Later(StoreError),
 }

@@ -1,119 +1,159 @@
 //! The store: every call goes through here, with a deadline.
+//!
+//! A call is let in (`admission`), joined with equal ones (`join`), made for each slot that it touches (`calls`,
+//! `split`), and sent over a link to a server (`node`, `link`), which a task of its own keeps (`keeper`).
 
+mod admission;
+mod backoff;
+mod breaker;
+mod calls;
 mod clock;
+mod cluster;
+mod connect;
 mod error;
+mod failure;
+mod join;
 mod keeper;
 mod link;
+mod news;
+mod node;
+mod origin;
+mod probe;
+mod sentinels;
+mod split;
+mod stats;
+mod survey;
+mod votes;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use redis::{Client, IntoConnectionInfo};
-use sluicegate_lua::{
-    Answer, Bucket, Call, Charge, Give, Given, KeyPrefix, Limit, Memory, Policy, Refill, ReplyError, Take, Taken, Unit,
-};
-use sluicegate_wire::{Cost, Name};
-use tokio::{
-    sync::{Semaphore, watch},
-    time::Instant,
-};
+use prometheus_client::registry::Registry;
+use sluicegate_lua::{Give, Given, KeyPrefix, Memory, Take};
+use tokio::time::Instant;
 
-use crate::config::StoreUrl;
-use clock::StoreClock;
+use crate::config;
+use admission::Admission;
+use calls::{Backend, Calls};
+use cluster::{Cluster, Members};
+use connect::Connector;
 pub use error::StoreError;
-use keeper::LinkState;
-
-/// Calls under way at once; more are refused. Far above what one Redis answers within a deadline, so that only a
-/// flood meets it.
-const MAX_IN_FLIGHT: usize = 10_000;
+use join::Joiner;
+pub use join::Share;
+use keeper::Keeper;
+use node::Node;
+use origin::Origin;
+use sentinels::Sentinels;
+use stats::Stats;
 
 /// Where the limits are kept.
 #[derive(Clone, Debug)]
 pub struct Store {
-    backend: Backend,
-    clock: Arc<StoreClock>,
-    in_flight: Arc<Semaphore>,
+    calls: Arc<Joiner<Calls>>,
+    admission: Admission,
+    stats: Stats,
 }
 
+/// How servers are called.
 #[derive(Clone, Debug)]
-enum Backend {
-    /// A server, whose connection comes and goes by itself.
-    Redis(watch::Receiver<LinkState>),
-    /// This process.
-    Memory(Memory),
+struct Settings {
+    /// How long a call may take, connecting included (`store.timeout`).
+    timeout: Duration,
+    /// What every key begins with (`store.prefix`).
+    prefix: KeyPrefix,
+    /// Connections to each server (`store.connections`).
+    links: usize,
 }
 
 impl Store {
-    /// The store at `url`, which need not be up, with keys that begin with `prefix`. Must be called inside a Tokio
-    /// runtime.
-    pub fn open(url: &StoreUrl, prefix: &KeyPrefix) -> Result<Self, StoreError> {
-        let backend = if url.is_memory() {
-            tracing::warn!(
-                "limits are kept in this process: no other replica shares them, and nothing outlives a restart"
-            );
-            Backend::Memory(Memory::new(clock::machine_ms)?)
-        } else {
-            let client = Client::open(url.expose().into_connection_info()?)?;
-            let (sender, link) = watch::channel(Err(StoreError::Unavailable("not connected yet".into())));
-            tokio::spawn(keeper::keep(client, probe(prefix)?, sender));
-            Backend::Redis(link)
-        };
-        Ok(Self { backend, clock: Arc::default(), in_flight: Arc::new(Semaphore::new(MAX_IN_FLIGHT)) })
+    /// The store that the configuration names, which need not be up. Must be called inside a Tokio runtime.
+    ///
+    /// # Errors
+    /// When no connection could ever be made, for example because a certificate is none.
+    pub fn open(config: &config::Store) -> Result<Self, StoreError> {
+        let stats = Stats::default();
+        let calls = Joiner::new(Calls::new(backend(config)?, stats.clone()));
+        let admission = Admission::new(config.max_in_flight.get());
+        Ok(Self { calls: Arc::new(calls), admission, stats })
     }
 
-    /// Takes before `deadline`; without a connection it fails at once.
-    pub async fn take(&self, take: &Take, deadline: Instant) -> Result<Taken, StoreError> {
-        self.answered(|now_ms| take.call(now_ms), |reply| take.read(reply), deadline).await
+    /// Takes once before `deadline`, alone or together with equal takes. While the store is down it fails at once.
+    ///
+    /// # Errors
+    /// When there is no decision; what was asked for may have been charged all the same.
+    pub async fn take(&self, take: Take, deadline: Instant) -> Result<Share, StoreError> {
+        self.counted(async {
+            let _admitted = self.admission.admit()?;
+            if self.calls.store().may_join(&take) {
+                self.calls.take(take, deadline).await
+            } else {
+                self.calls.alone(take, deadline).await
+            }
+        })
+        .await
     }
 
-    /// Gives before `deadline`; without a connection it fails at once.
+    /// Gives before `deadline`. While the store is down it fails at once.
+    ///
+    /// # Errors
+    /// When it isn't known that all was given.
     pub async fn give(&self, give: &Give, deadline: Instant) -> Result<Given, StoreError> {
-        self.answered(|now_ms| give.call(now_ms), |reply| give.read(reply), deadline).await
+        self.counted(async {
+            let _admitted = self.admission.admit()?;
+            self.calls.store().give(give, deadline).await
+        })
+        .await
     }
 
     /// Whether a script ran lately, or why not.
+    ///
+    /// # Errors
+    /// With the reason.
     pub fn ready(&self) -> Result<(), StoreError> {
-        match &self.backend {
-            Backend::Redis(link) => link.borrow().as_ref().map(|_| ()).map_err(Clone::clone),
-            Backend::Memory(_) => Ok(()),
-        }
+        self.calls.store().ready()
     }
 
-    /// Makes a call for the store's time, and once more when that was not what we thought: then nothing was done.
-    async fn answered<T>(
-        &self,
-        call: impl Fn(u64) -> Call,
-        read: impl Fn(&[i64]) -> Result<Answer<T>, ReplyError>,
-        deadline: Instant,
-    ) -> Result<T, StoreError> {
-        let _permit = self.in_flight.try_acquire().map_err(|_| StoreError::Overloaded)?;
-        for _ in 0..2 {
-            let reply = self.run(&call(self.clock.now_ms()), deadline).await?;
-            match read(&reply)? {
-                Answer::Done(answer) => return Ok(answer),
-                Answer::OtherTime { now_ms } => self.clock.correct(now_ms),
-            }
-        }
-        Err(StoreError::Refused("its clock jumps".into()))
+    /// Adds what the store counts to what Prometheus is told.
+    pub fn register(&self, registry: &mut Registry) {
+        self.stats.register(registry);
     }
 
-    async fn run(&self, call: &Call, deadline: Instant) -> Result<Vec<i64>, StoreError> {
-        match &self.backend {
-            Backend::Redis(link) => {
-                let link = link.borrow().clone()?;
-                link.run(call, deadline).await
-            }
-            Backend::Memory(memory) => Ok(memory.run(call)?),
+    async fn counted<T>(&self, call: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+        let done = call.await;
+        if let Err(error) = &done {
+            self.stats.failed(error);
         }
+        done
     }
 }
 
-/// A take like any other, from a bucket that is full again a ms later. No policy has its name's `!`.
-fn probe(prefix: &KeyPrefix) -> Result<Call, StoreError> {
-    let refused = |error: &dyn std::fmt::Display| StoreError::Refused(error.to_string());
-    let bucket = Bucket::new(1_000, 1_000, 1, Refill::Greedy).map_err(|error| refused(&error))?;
-    let name: Name = "probe".parse().map_err(|error| refused(&error))?;
-    let policy =
-        Policy::new(name.clone(), vec![Limit { name, rule: bucket.into() }]).map_err(|error| refused(&error))?;
-    let charge = Charge { policy: Arc::new(policy), keys: prefix.probe_keys(), cost: Cost::ONE };
-    Ok(Take { takes: 1, units: vec![Unit { charges: vec![charge], enforced: true }] }.call(0))
+fn backend(config: &config::Store) -> Result<Backend, StoreError> {
+    let settings = Settings { timeout: config.timeout, prefix: config.prefix.clone(), links: config.connections.get() };
+    let connector = Arc::new(Connector::new(config)?);
+    let fixed = |client| Ok(Origin::Fixed { client, at: config.to_string() });
+    let origin = match &config.topology {
+        config::Topology::Memory => {
+            tracing::warn!(
+                "limits are kept in this process: no other replica shares them, and nothing outlives a restart"
+            );
+            return Ok(Backend::Memory(Memory::new(clock::machine_ms)?));
+        }
+        config::Topology::Cluster { seeds } => {
+            return Ok(Backend::Cluster(Cluster::open(seeds, Members::new(connector, settings))));
+        }
+        config::Topology::Sentinel { sentinels, master } => {
+            Sentinels::new(sentinels, master, Arc::clone(&connector)).map(Origin::Sentinels)
+        }
+        config::Topology::Server(address) => connector.server(address).and_then(fixed),
+        config::Topology::Unix(path) => connector.unix(path).and_then(fixed),
+    };
+    let origin = Arc::new(origin?);
+    let prefix = settings.prefix.clone();
+    let probe: Arc<dyn Fn() -> _ + Send + Sync> = Arc::new(move || probe::take(&prefix, 0));
+    Ok(Backend::Server(Node::start(settings.links, |place| Keeper {
+        origin: Arc::clone(&origin),
+        probe: Arc::clone(&probe),
+        patience: settings.timeout,
+        place,
+        in_cluster: false,
+    })))
 }

@@ -99,7 +99,7 @@ impl Case {
         let Answer::Done(taken) = take.read(&reply).unwrap() else { panic!("the calendar covers now") };
         self.assert_written(take, &taken, &before);
         let heard = |unit: usize, nth| Heard {
-            now_ms: taken.now_ms,
+            now_ms: taken.units[unit].checks[0].now_ms,
             judgements: taken.judge(take, unit, nth).concat(),
             checks: taken.units[unit].checks.clone(),
         };
@@ -159,7 +159,7 @@ impl Case {
         let after = self.store.entries();
         // Redis may reckon a TTL from when the script began, up to a ms before its TIME.
         let early_ms = u64::from(matches!(self.store, Store::Redis(_)));
-        let passed_ms = self.store.now_ms() - taken.now_ms + early_ms;
+        let passed_ms = self.store.now_ms() - taken.units[0].checks[0].now_ms + early_ms;
         let (mut may_change, mut may_renew, mut full_ms) = (Vec::new(), Vec::new(), BTreeMap::new());
         for (index, (asked, got)) in take.units.iter().zip(&taken.units).enumerate() {
             let last = taken.judge(take, index, got.granted.max(1));

@@ -1,6 +1,9 @@
 //! Sluicegate's parts together: real Redis, real service, real filter in real Envoy.
 
+mod fault_proxy;
 mod harness;
+mod harness_load;
+mod harness_redis;
 mod verdict;
 
 mod script_contract;

@@ -53,7 +53,7 @@ fn take_in(case: &Case, policy: &Arc<Policy>, windows_ms: [u64; 5]) -> Option<(u
         *argument = window_ms.to_string();
     }
     match take.read(&case.store.run(&call).unwrap()).unwrap() {
-        Answer::Done(taken) => Some((taken.now_ms, taken.units[0].granted)),
+        Answer::Done(taken) => Some((taken.units[0].checks[0].now_ms, taken.units[0].granted)),
         Answer::OtherTime { .. } => None,
     }
 }

@@ -1,0 +1,190 @@
+//! From the store's configuration to clients for its servers.
+
+use std::{path::Path, time::Duration};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use redis::{
+    Client, ClientTlsConfig, ConnectionAddr, IntoConnectionInfo as _, ProtocolVersion, RedisConnectionInfo,
+    TlsCertificates,
+    io::tcp::{TcpSettings, socket2::TcpKeepalive},
+};
+use rustls::{RootCertStore, crypto::ring};
+
+use super::StoreError;
+use crate::config::{self, HostPort, Identity, Login, Tls};
+
+/// Makes clients for the servers of one store.
+#[derive(Debug)]
+pub(super) struct Connector {
+    /// How to log in at a server, and the database there.
+    server: RedisConnectionInfo,
+    /// How to log in at a sentinel.
+    sentinel: RedisConnectionInfo,
+    /// An address of no host, with all that there is to know about TLS; none without TLS.
+    tls: Option<ConnectionAddr>,
+    tcp: TcpSettings,
+}
+
+impl Connector {
+    /// Connects to nothing yet.
+    ///
+    /// # Errors
+    /// When TLS is asked for and can't be had.
+    pub(super) fn new(config: &config::Store) -> Result<Self, StoreError> {
+        Ok(Self {
+            // Only in RESP3 does the client say at once that a connection broke.
+            server: login(config.login.as_ref()).set_db(config.database.into()).set_protocol(ProtocolVersion::RESP3),
+            sentinel: login(config.sentinel_login.as_ref()),
+            tls: config.tls.as_ref().map(tls_address).transpose()?,
+            tcp: TcpSettings::default().set_nodelay(true).set_keepalive(keepalive()),
+        })
+    }
+
+    /// A client for the Redis server at `address`.
+    pub(super) fn server(&self, address: &HostPort) -> Result<Client, StoreError> {
+        self.client(self.address(address), &self.server)
+    }
+
+    /// A client for the Redis server at the socket `path`.
+    pub(super) fn unix(&self, path: &Path) -> Result<Client, StoreError> {
+        self.client(ConnectionAddr::Unix(path.to_owned()), &self.server)
+    }
+
+    /// A client for the sentinel at `address`: with a login of its own, and no database.
+    pub(super) fn sentinel(&self, address: &HostPort) -> Result<Client, StoreError> {
+        self.client(self.address(address), &self.sentinel)
+    }
+
+    fn address(&self, HostPort { host, port }: &HostPort) -> ConnectionAddr {
+        match &self.tls {
+            Some(ConnectionAddr::TcpTls { insecure, tls_params, .. }) => ConnectionAddr::TcpTls {
+                host: host.clone(),
+                port: *port,
+                insecure: *insecure,
+                tls_params: tls_params.clone(),
+            },
+            _ => ConnectionAddr::Tcp(host.clone(), *port),
+        }
+    }
+
+    fn client(&self, address: ConnectionAddr, redis: &RedisConnectionInfo) -> Result<Client, StoreError> {
+        let info = address.into_connection_info()?;
+        Ok(Client::open(info.set_tcp_settings(self.tcp.clone()).set_redis_settings(redis.clone()))?)
+    }
+}
+
+/// The name and version are what CLIENT LIST shows of each connection, from Redis 7.2 on.
+fn login(login: Option<&Login>) -> RedisConnectionInfo {
+    let mut info = RedisConnectionInfo::default().set_lib_name("sluicegate", env!("CARGO_PKG_VERSION"));
+    if let Some(Login { username, password }) = login {
+        info = info.set_password(password.expose());
+        if let Some(username) = username {
+            info = info.set_username(username);
+        }
+    }
+    info
+}
+
+/// A connection on which nothing is sent is found dead within half a minute, and kept open by what is in between.
+fn keepalive() -> TcpKeepalive {
+    TcpKeepalive::new().with_time(Duration::from_secs(15)).with_interval(Duration::from_secs(5)).with_retries(3)
+}
+
+/// The certificates are parsed here, once, rather than for each client.
+fn tls_address(Tls { ca_pem, identity }: &Tls) -> Result<ConnectionAddr, StoreError> {
+    // Whatever else this process has installed serves as well.
+    let _ = ring::default_provider().install_default();
+    let root_cert = match ca_pem {
+        Some(pem) => pem.clone(),
+        None => system_roots()?,
+    };
+    let client_tls = identity.as_ref().map(|Identity { certificate_pem, key_pem }| ClientTlsConfig {
+        client_cert: certificate_pem.clone().into_bytes(),
+        client_key: key_pem.expose().as_bytes().to_vec(),
+    });
+    // Never without roots: the client would trust those that it was built with.
+    let certificates = TlsCertificates { client_tls, root_cert: Some(root_cert.into_bytes()) };
+    let nowhere = ConnectionAddr::TcpTls { host: String::new(), port: 0, insecure: false, tls_params: None };
+    let client = Client::build_with_tls(nowhere.into_connection_info()?, certificates)?;
+    Ok(client.get_connection_info().addr().clone())
+}
+
+/// The certificates of the authorities that the system trusts, in PEM: its files, or those that SSL_CERT_FILE and
+/// SSL_CERT_DIR name. One that can't be used doesn't spoil the others.
+fn system_roots() -> Result<String, StoreError> {
+    let found = rustls_native_certs::load_native_certs();
+    let usable = found.certs.iter().filter(|certificate| RootCertStore::empty().add((*certificate).clone()).is_ok());
+    let pem: String = usable.map(|certificate| pem(certificate)).collect();
+    if pem.is_empty() {
+        let why = found.errors.first().map(|error| format!(" ({error})")).unwrap_or_default();
+        let reason = format!("TLS: there are no certificate authorities on this system{why}; set store.tls.ca_file");
+        return Err(StoreError::Unavailable(reason));
+    }
+    Ok(pem)
+}
+
+fn pem(certificate: &[u8]) -> String {
+    format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", STANDARD.encode(certificate))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Store};
+
+    fn store(fields: &str) -> Store {
+        let yaml = format!(
+            "store: {{ {fields} }}\npolicies: {{ a: {{ limits: [ {{ name: b, capacity: 1, refill: 1, per: 1s }} ] }} }}"
+        );
+        Config::parse("f.yaml", &yaml, &|_| None).unwrap_or_else(|errors| panic!("{errors}")).store
+    }
+
+    fn check(client: Result<Client, StoreError>, address: &str, login: (Option<&str>, Option<&str>), database: i64) {
+        let client = client.unwrap();
+        let info = client.get_connection_info();
+        assert_eq!(info.addr().to_string(), address);
+        let redis = info.redis_settings();
+        assert_eq!((redis.username(), redis.password()), login);
+        assert_eq!((redis.db(), redis.lib_name()), (database, Some("sluicegate")));
+        assert!(info.tcp_settings().nodelay() && info.tcp_settings().keepalive().is_some());
+        assert!(!format!("{client:?}").contains("hunter2"), "{client:?}");
+    }
+
+    #[test]
+    fn servers_and_sentinels_have_logins_of_their_own() {
+        let connector = Connector::new(&store(
+            "url: 'redis+sentinel://u:hunter2@s/m/3', sentinel: { username: watch, password: hunter2s }",
+        ))
+        .unwrap();
+        let address = HostPort { host: "::1".to_owned(), port: 7000 };
+        check(connector.server(&address), "::1:7000", (Some("u"), Some("hunter2")), 3);
+        check(connector.sentinel(&address), "::1:7000", (Some("watch"), Some("hunter2s")), 0);
+        assert!(!format!("{connector:?}").contains("hunter2"), "{connector:?}");
+        let connector = Connector::new(&store("url: redis://h")).unwrap();
+        check(connector.server(&address), "::1:7000", (None, None), 0);
+        let connector = Connector::new(&store("url: 'unix:/s?db=2', password: hunter2")).unwrap();
+        check(connector.unix(Path::new("/s")), "/s", (None, Some("hunter2")), 2);
+    }
+
+    #[test]
+    fn with_tls_every_server_is_verified() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("ca.pem");
+        let key = rcgen::KeyPair::generate().unwrap();
+        let ca = rcgen::CertificateParams::default().self_signed(&key).unwrap();
+        std::fs::write(&file, ca.pem()).unwrap();
+        let config = store(&format!("url: rediss://h, tls: {{ ca_file: {} }}", file.display()));
+        let connector = Connector::new(&config).unwrap();
+        let address = HostPort { host: "h2".to_owned(), port: 1 };
+        for client in [connector.server(&address), connector.sentinel(&address)] {
+            let client = client.unwrap();
+            let ConnectionAddr::TcpTls { host, port, insecure, tls_params } = client.get_connection_info().addr()
+            else {
+                panic!("{client:?}");
+            };
+            assert_eq!((host.as_str(), *port, *insecure), ("h2", 1, false));
+            // Nobody but the one of the file is trusted.
+            assert!(format!("{tls_params:?}").contains("RootCertStore { roots: \"(1 roots)\" }"), "{tls_params:?}");
+        }
+    }
+}

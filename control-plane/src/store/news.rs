@@ -1,0 +1,75 @@
+//! What the log is told of a server: one line for each change, not for each attempt or link.
+
+use std::sync::{Mutex, PoisonError};
+
+use super::{StoreError, node::LinkState, origin::Origin};
+
+/// What the log was told of one server so far.
+#[derive(Debug, Default)]
+pub(super) struct News(Mutex<Told>);
+
+#[derive(Debug, Default)]
+struct Told {
+    state: Option<Result<(), StoreError>>,
+    survey: String,
+}
+
+impl News {
+    /// The state of a server's links. While a lost link is being replaced there is nothing to tell yet.
+    pub(super) fn tell(&self, links: &[LinkState], origin: &Origin) {
+        let Some(state) = summary(links) else { return };
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.state.as_ref() == Some(&state) {
+            return;
+        }
+        match &state {
+            Ok(()) => tracing::info!(store = %origin, "store connected"),
+            Err(error) => tracing::warn!(store = %origin, %error, "store down, trying on"),
+        }
+        told.state = Some(state);
+    }
+
+    /// Whether a survey says what no survey said before.
+    pub(super) fn is_new(&self, survey: &str) -> bool {
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = told.survey != survey;
+        if new {
+            survey.clone_into(&mut told.survey);
+        }
+        new
+    }
+}
+
+/// A server as callers see it: up with any link, down with all.
+fn summary(links: &[LinkState]) -> Option<Result<(), StoreError>> {
+    if links.iter().any(|state| matches!(state, LinkState::Up(_))) {
+        return Some(Ok(()));
+    }
+    let down = |state: &LinkState| match state {
+        LinkState::Down(error) => Some(error.clone()),
+        LinkState::Up(_) | LinkState::Joining => None,
+    };
+    let all_down: Option<Vec<_>> = links.iter().map(down).collect();
+    all_down?.into_iter().next().map(Err)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_all_links_down_are_a_server_down() {
+        let down = |why: &str| LinkState::Down(StoreError::Unavailable(why.to_owned()));
+        let why = |why: &str| Some(Err(StoreError::Unavailable(why.to_owned())));
+        assert_eq!(summary(&[LinkState::Joining]), None);
+        assert_eq!(summary(&[down("a"), LinkState::Joining]), None);
+        assert_eq!(summary(&[LinkState::Joining, down("a")]), None);
+        assert_eq!(summary(&[down("a"), down("b")]), why("a"));
+    }
+
+    #[test]
+    fn a_survey_is_news_once() {
+        let news = News::default();
+        assert!(news.is_new("master") && !news.is_new("master") && news.is_new("replica"));
+    }
+}

@@ -1,0 +1,139 @@
+//! One Redis server: the links to it that calls share, and how a call finds one.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use sluicegate_lua::Call;
+use tokio::{
+    sync::watch,
+    time::{Instant, timeout_at},
+};
+
+use super::{
+    StoreError,
+    failure::Failure,
+    keeper::Keeper,
+    link::{Link, Route},
+    news::News,
+};
+
+/// How often a call is made again over another link, after proof that nothing ran.
+const MAX_LINKS_TRIED: usize = 3;
+
+/// A server, and a few connections to it that are kept by tasks of their own. They end when it is dropped.
+#[derive(Debug)]
+pub(super) struct Node {
+    links: watch::Receiver<Vec<LinkState>>,
+    next: AtomicUsize,
+}
+
+/// What a keeper keeps: one of a node's links.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// Which of the links.
+    pub(super) index: usize,
+    /// All of the node's.
+    pub(super) links: watch::Sender<Vec<LinkState>>,
+    /// What the log was told of the node.
+    pub(super) news: Arc<News>,
+}
+
+/// What became of one connection.
+#[derive(Clone, Debug)]
+pub(super) enum LinkState {
+    /// It is being made, for the first time or right after it was lost: calls wait for it.
+    Joining,
+    /// Calls use it.
+    Up(Arc<Link>),
+    /// Calls fail at once, until it is made or answers again.
+    Down(StoreError),
+}
+
+impl Node {
+    /// A server and its keepers, one for each link. Must be called inside a Tokio runtime.
+    pub(super) fn start(links: usize, keeper: impl Fn(Place) -> Keeper) -> Self {
+        let (state, receiver) = watch::channel(vec![LinkState::Joining; links]);
+        let news = Arc::new(News::default());
+        for index in 0..links {
+            let place = Place { index, links: state.clone(), news: Arc::clone(&news) };
+            tokio::spawn(keeper(place).keep());
+        }
+        Self { links: receiver, next: AtomicUsize::new(0) }
+    }
+
+    /// A server that can't be connected to at all.
+    pub(super) fn never(error: StoreError) -> Self {
+        Self { links: watch::channel(vec![LinkState::Down(error)]).1, next: AtomicUsize::new(0) }
+    }
+
+    /// Runs a call before `deadline`. When the server is down it fails at once.
+    pub(super) async fn run(&self, call: &Call, route: Route, deadline: Instant) -> Result<Vec<i64>, Failure> {
+        let mut tried = 0;
+        loop {
+            let replied = self.link(deadline).await?.run(call, route, deadline).await;
+            tried += 1;
+            if !matches!(replied, Err(Failure::Elsewhere(_))) || tried == MAX_LINKS_TRIED {
+                return replied;
+            }
+        }
+    }
+
+    /// A link for one call: the next one that is up, or the first that gets up before `deadline`.
+    pub(super) async fn link(&self, deadline: Instant) -> Result<Arc<Link>, StoreError> {
+        let turn = self.next.fetch_add(1, Ordering::Relaxed);
+        match choose(&self.links.borrow(), turn) {
+            Choice::Use(link) => return Ok(link),
+            Choice::Fail(error) => return Err(error),
+            Choice::Wait => {}
+        }
+        let mut links = self.links.clone();
+        loop {
+            match choose(&links.borrow_and_update(), turn) {
+                Choice::Use(link) => return Ok(link),
+                Choice::Fail(error) => return Err(error),
+                Choice::Wait => {}
+            }
+            match timeout_at(deadline, links.changed()).await {
+                Err(_) => return Err(StoreError::Timeout),
+                Ok(Err(_)) => return Err(StoreError::Unavailable("the service is stopping".to_owned())),
+                Ok(Ok(())) => {}
+            }
+        }
+    }
+
+    /// Whether a script ran lately, or why not.
+    pub(super) fn ready(&self) -> Result<(), StoreError> {
+        match choose(&self.links.borrow(), 0) {
+            Choice::Use(_) => Ok(()),
+            Choice::Fail(error) => Err(error),
+            Choice::Wait => Err(StoreError::Unavailable("connecting".to_owned())),
+        }
+    }
+}
+
+enum Choice {
+    Use(Arc<Link>),
+    Wait,
+    Fail(StoreError),
+}
+
+fn choose(links: &[LinkState], turn: usize) -> Choice {
+    let first = turn % links.len().max(1);
+    let in_turn = links.iter().cycle().skip(first).take(links.len());
+    let mut down = None;
+    let mut joining = false;
+    for state in in_turn {
+        match state {
+            LinkState::Up(link) if link.is_good() => return Choice::Use(Arc::clone(link)),
+            // One that is no longer good is about to be looked at by its keeper.
+            LinkState::Up(_) | LinkState::Joining => joining = true,
+            LinkState::Down(error) => down = Some(error),
+        }
+    }
+    match down {
+        Some(error) if !joining => Choice::Fail(error.clone()),
+        _ => Choice::Wait,
+    }
+}

@@ -1,0 +1,67 @@
+//! Asking Redis Sentinel which server is the master.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use redis::{AsyncConnectionConfig, Client, cmd};
+use tokio::time::Instant;
+
+use super::{StoreError, connect::Connector, votes::most_said};
+use crate::config::HostPort;
+
+/// How long the sentinels may take: those that are gone must not eat up the time that connecting has.
+const TIMEOUT: Duration = Duration::from_millis(500);
+
+/// The sentinels of one master.
+#[derive(Debug)]
+pub(super) struct Sentinels {
+    clients: Vec<Client>,
+    /// The master's name.
+    name: String,
+    /// The sentinels' addresses, for logs.
+    shown: String,
+    connector: Arc<Connector>,
+}
+
+impl Sentinels {
+    /// The sentinels at these addresses.
+    pub(super) fn new(addresses: &[HostPort], name: &str, connector: Arc<Connector>) -> Result<Self, StoreError> {
+        let clients = addresses.iter().map(|address| connector.sentinel(address)).collect::<Result<_, _>>()?;
+        let shown = addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+        Ok(Self { clients, name: name.to_owned(), shown, connector })
+    }
+
+    /// A client for the master, and its address.
+    pub(super) async fn find(&self, deadline: Instant) -> Result<(Client, String), StoreError> {
+        let master = self.ask(deadline).await?;
+        Ok((self.connector.server(&master)?, master.to_string()))
+    }
+
+    /// The master's address.
+    pub(super) async fn master(&self, deadline: Instant) -> Result<String, StoreError> {
+        self.ask(deadline).await.map(|master| master.to_string())
+    }
+
+    async fn ask(&self, deadline: Instant) -> Result<HostPort, StoreError> {
+        let deadline = deadline.min(Instant::now() + TIMEOUT);
+        let questions = self.clients.iter().map(|client| ask_one(client.clone(), self.name.clone()));
+        most_said(questions, deadline).await.map_err(|error| {
+            StoreError::Unavailable(format!("no sentinel says where the master {:?} is: {error}", self.name))
+        })
+    }
+}
+
+async fn ask_one(client: Client, name: String) -> Result<HostPort, StoreError> {
+    let config = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
+    let mut connection = client.get_multiplexed_async_connection_with_config(&config).await?;
+    let mut command = cmd("SENTINEL");
+    command.arg("GET-MASTER-ADDR-BY-NAME").arg(name);
+    let answer: Option<(String, u16)> = command.query_async(&mut connection).await?;
+    let (host, port) = answer.ok_or_else(|| StoreError::Refused("it knows no master of that name".to_owned()))?;
+    Ok(HostPort { host, port })
+}
+
+impl fmt::Display for Sentinels {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} by sentinels {}", self.name, self.shown)
+    }
+}
