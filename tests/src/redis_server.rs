@@ -2,10 +2,13 @@
 
 use std::{thread, time::Duration};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use redis::{Commands as _, aio::MultiplexedConnection};
 
 use crate::{Node, Port, Process, node::IN_MEMORY};
+
+/// The socket that every server also listens on, in its directory.
+const SOCKET: &str = "redis.sock";
 
 /// Who the harness is on a Redis that knows its users.
 const HARNESS: (&str, &str) = ("harness", "harness-password");
@@ -53,6 +56,12 @@ impl Redis {
         let mut redis = Self { node };
         redis.restart().await?;
         Ok(redis)
+    }
+
+    /// `unix://…`: the same server at its socket.
+    #[must_use]
+    pub fn socket_url(&self) -> String {
+        format!("unix://{}", self.node.directory().join(SOCKET).display())
     }
 
     /// A port on which no Redis runs until [`Redis::restart`].
@@ -149,7 +158,10 @@ impl Redis {
 }
 
 fn standalone(port: Port) -> Result<Node> {
-    Ok(Node::new(port)?.with(IN_MEMORY))
+    let node = Node::new(port)?;
+    let socket = node.directory().join(SOCKET);
+    let socket = socket.to_str().context("the directory for temporary files is not UTF-8")?;
+    Ok(node.with(["--unixsocket", socket]).with(IN_MEMORY))
 }
 
 impl Drop for Redis {

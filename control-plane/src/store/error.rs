@@ -53,7 +53,7 @@ impl From<RedisError> for StoreError {
                 Some(fault) => format!("TLS: {fault}"),
                 None => error.to_string(),
             })
-        } else if error.kind() == ErrorKind::AuthenticationFailed {
+        } else if error.kind() == ErrorKind::AuthenticationFailed || error.code() == Some("WRONGPASS") {
             // The client doesn't tell what the server said to it.
             Self::Refused(format!("it does not accept the login; check {LOGIN}"))
         } else if wants_login(&error) {

@@ -157,3 +157,6 @@ fn backend(config: &config::Store) -> Result<Backend, StoreError> {
         in_cluster: false,
     })))
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,6 +15,7 @@ mod secrets;
 
 mod service_faults;
 mod store_faults;
+mod store_kinds;
 
 mod header_bytes;
 

@@ -8,7 +8,8 @@ use rustls::{AlertDescription, CertificateError, Error};
 /// What went wrong, if it did with TLS. The same fault has the same text each time, so none has the time in it.
 pub(super) fn fault(error: &RedisError) -> Option<String> {
     Some(match cause(error)? {
-        Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
+        // The second: from one with the same name as one who is trusted.
+        Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature) => {
             "the server's certificate is from nobody who is trusted here; if it is right, set store.tls.ca_file to the \
              certificate of who issued it"
                 .to_owned()
