@@ -13,12 +13,21 @@ pub const MARKER: &str = "x-sluicegate";
 pub const TIMEOUT_MS: &str = "x-sluicegate-timeout-ms";
 /// On an answer made or marked by the filter: why (`over_limit`, `failure_open`, …).
 pub const REASON: &str = "x-sluicegate-reason";
+/// On a response that a shadow limit would have denied, or that a failure verdict under shadow would have rejected: why,
+/// in the words of [`REASON`].
+pub const SHADOW: &str = "x-sluicegate-shadow";
 /// Seconds until a retry can succeed (RFC 9110 section 10.2.3).
 pub const RETRY_AFTER: &str = "retry-after";
 /// The state of the decisive limit.
 pub const RATE_LIMIT: &str = "ratelimit";
 /// The limits that apply.
 pub const RATE_LIMIT_POLICY: &str = "ratelimit-policy";
+/// The older trio that many clients read: the decisive limit's capacity, …
+pub const X_RATE_LIMIT_LIMIT: &str = "x-ratelimit-limit";
+/// … its whole tokens, …
+pub const X_RATE_LIMIT_REMAINING: &str = "x-ratelimit-remaining";
+/// … and the seconds until it is full, or until a ban ends.
+pub const X_RATE_LIMIT_RESET: &str = "x-ratelimit-reset";
 
 /// The largest integer a structured field holds (RFC 9651 section 3.3.1): 15 digits.
 const MAX_INTEGER: u64 = 999_999_999_999_999;
@@ -37,13 +46,37 @@ pub fn rate_limit(results: &[LimitResult]) -> Option<String> {
     let result = decisive(results)?;
     let mut value = String::new();
     item_into(&mut value, result, qualified(results));
-    // While a ban lasts nothing is left, whatever the limit holds.
-    let (remaining, next_ms) = match result.reason {
-        Reason::Banned => (0, result.retry_after_ms.unwrap_or(result.next_ms)),
-        Reason::Ok | Reason::OverLimit | Reason::Never => (result.remaining, result.next_ms),
-    };
+    let (remaining, next_ms) = left(result, result.next_ms);
     let _ = write!(value, ";r={};t={}", integer(remaining), integer(next_ms.div_ceil(1000)));
     Some(value)
+}
+
+/// The values of `x-ratelimit-limit`, `-remaining` and `-reset`, about the limit that [`rate_limit`] describes.
+#[must_use]
+pub fn x_rate_limit(results: &[LimitResult]) -> Option<[(&'static str, u64); 3]> {
+    let result = decisive(results)?;
+    let (remaining, full_ms) = left(result, result.full_ms);
+    Some([
+        (X_RATE_LIMIT_LIMIT, integer(result.capacity)),
+        (X_RATE_LIMIT_REMAINING, integer(remaining)),
+        (X_RATE_LIMIT_RESET, integer(full_ms.div_ceil(1000))),
+    ])
+}
+
+/// The enforced limits that denied, by the names that [`rate_limit_policy`] gives them, in printable ASCII.
+#[must_use]
+pub fn denying(results: &[LimitResult]) -> Vec<String> {
+    let qualified = qualified(results);
+    let denied = results.iter().filter(|result| !result.shadow && !result.allowed);
+    denied.map(|result| name(result, qualified).collect()).collect()
+}
+
+/// The tokens that are left, and the wait to tell. While a ban lasts nothing is left, whatever the limit holds.
+fn left(result: &LimitResult, wait_ms: u64) -> (u64, u64) {
+    match result.reason {
+        Reason::Banned => (0, result.retry_after_ms.unwrap_or(wait_ms)),
+        Reason::Ok | Reason::OverLimit | Reason::Never => (result.remaining, wait_ms),
+    }
 }
 
 /// The value of `RateLimit-Policy`: each enforced limit, its capacity and the seconds it takes to fill. None without
@@ -74,16 +107,21 @@ fn qualified(results: &[LimitResult]) -> bool {
     policies.next().is_some_and(|first| policies.any(|policy| policy != first))
 }
 
-/// A string item (RFC 9651 section 3.3.3): printable ASCII, `"` and `\` escaped; anything else becomes `?`.
+/// A limit's name, with `?` for all but printable ASCII.
+fn name(result: &LimitResult, qualified: bool) -> impl Iterator<Item = char> {
+    let parts = if qualified { [result.policy.as_str(), ".", &result.limit] } else { ["", "", &result.limit] };
+    let printable = |character| if matches!(character, ' '..='~') { character } else { '?' };
+    parts.into_iter().flat_map(str::chars).map(printable)
+}
+
+/// A string item (RFC 9651 section 3.3.3): `"` and `\` are escaped.
 fn item_into(value: &mut String, result: &LimitResult, qualified: bool) {
     value.push('"');
-    let parts = if qualified { [result.policy.as_str(), ".", &result.limit] } else { ["", "", &result.limit] };
-    for character in parts.iter().flat_map(|part| part.chars()) {
-        match character {
-            '"' | '\\' => value.extend(['\\', character]),
-            ' '..='~' => value.push(character),
-            _ => value.push('?'),
+    for character in name(result, qualified) {
+        if matches!(character, '"' | '\\') {
+            value.push('\\');
         }
+        value.push(character);
     }
     value.push('"');
 }
@@ -167,6 +205,22 @@ mod tests {
     fn names_from_an_answer_can_not_break_the_field() {
         let hostile = result("api", "a\"\\\r\nset-cookie: x\u{0}é", 3);
         assert_eq!(rate_limit(&[hostile]).as_deref(), Some(r#""a\"\\??set-cookie: x??";r=3;t=1"#));
+    }
+
+    #[test]
+    fn those_that_denied_are_named_as_in_the_policy_field() {
+        assert_eq!(denying(&[denied("a", Some(1)), result("api", "b", 1)]), ["a"]);
+        assert_eq!(denying(&[denied("a\r\né", None), result("other", "b", 1)]), ["api.a???"]);
+        assert!(denying(&[LimitResult { shadow: true, ..denied("s", None) }]).is_empty());
+    }
+
+    #[test]
+    fn the_older_headers_say_the_same() {
+        let values = |result| x_rate_limit(&[result]).unwrap().map(|(_, value)| value);
+        assert_eq!(values(result("api", "a", 17)), [20, 17, 1]);
+        let banned = LimitResult { reason: Reason::Banned, remaining: 45, ..denied("day", Some(3_599_000)) };
+        assert_eq!(values(banned), [20, 0, 3599]);
+        assert_eq!(x_rate_limit(&[]), None);
     }
 
     #[test]

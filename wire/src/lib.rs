@@ -14,6 +14,7 @@ mod subject;
 
 pub use check::{
     Check, CheckAnswer, CheckRequest, LimitResult, Reason, RefundAnswer, RefundRequest, Refunded, decisive,
+    shadow_denial,
 };
 pub use cost::{Cost, CostError};
 pub use name::{Name, NameError};
