@@ -11,7 +11,11 @@ use proxy_wasm::{
     hostcalls,
     types::{BufferType, LogLevel, MapType},
 };
-use sluicegate_filter_core::{Callout, Headers, Rejection, pairs};
+use sluicegate_filter_core::{
+    HeaderValue, Headers, MetricKind, Rejection, Timeout,
+    local::{Cas, SetError, Stored, Unreadable},
+    pairs,
+};
 
 // The functions of ABI v0.2.1. A status is a plain number: 0 is ok, and a proxy may have others than the SDK's enum.
 #[link(wasm_import_module = "env")]
@@ -29,6 +33,18 @@ unsafe extern "C" {
     ) -> u32;
     fn proxy_remove_header_map_value(kind: u32, name: *const u8, name_size: usize) -> u32;
     fn proxy_get_property(path: *const u8, path_size: usize, data: *mut *mut u8, size: *mut usize) -> u32;
+    fn proxy_set_property(path: *const u8, path_size: usize, value: *const u8, value_size: usize) -> u32;
+    fn proxy_get_shared_data(
+        key: *const u8,
+        key_size: usize,
+        data: *mut *mut u8,
+        size: *mut usize,
+        cas: *mut u32,
+    ) -> u32;
+    fn proxy_set_shared_data(key: *const u8, key_size: usize, value: *const u8, value_size: usize, cas: u32) -> u32;
+    fn proxy_define_metric(kind: u32, name: *const u8, name_size: usize, id: *mut u32) -> u32;
+    fn proxy_increment_metric(id: u32, amount: i64) -> u32;
+    fn proxy_record_metric(id: u32, amount: u64) -> u32;
     fn proxy_continue_stream(kind: u32) -> u32;
     fn proxy_close_stream(kind: u32) -> u32;
     fn proxy_send_local_response(
@@ -44,6 +60,8 @@ unsafe extern "C" {
 }
 
 const OK: u32 = 0;
+const NOT_FOUND: u32 = 1;
+const CAS_MISMATCH: u32 = 8;
 /// The stream type of an HTTP request in `proxy_continue_stream` and `proxy_close_stream`.
 const HTTP_REQUEST: u32 = 0;
 
@@ -77,6 +95,11 @@ pub(crate) fn remove_request_header(name: &[u8]) {
     unsafe { proxy_remove_header_map_value(MapType::HttpRequestHeaders as u32, name.as_ptr(), name.len()) };
 }
 
+/// The headers of the response. Valid from its headers on.
+pub(crate) fn response_headers() -> Headers {
+    headers(MapType::HttpResponseHeaders)
+}
+
 /// Adds a header to the response.
 pub(crate) fn add_response_header(name: &str, value: &str) {
     let kind = MapType::HttpResponseHeaders as u32;
@@ -93,10 +116,68 @@ pub(crate) fn property(path: &[&str]) -> Option<Vec<u8>> {
     })
 }
 
+/// Sets a value of the request's filter state, under `wasm.` and this name, for the access log.
+pub(crate) fn set_property(name: &str, value: &str) {
+    // SAFETY: the proxy reads `name` and `value` within the call.
+    unsafe { proxy_set_property(name.as_ptr(), name.len(), value.as_ptr(), value.len()) };
+}
+
+/// A value that all workers share; none when nobody set it.
+pub(crate) fn shared_data(key: &str) -> Result<Option<Stored>, Unreadable> {
+    let (mut data, mut size, mut cas) = (null_mut(), 0, 0);
+    // SAFETY: the proxy reads `key` within the call and writes one pointer, one size and one number.
+    let status = unsafe { proxy_get_shared_data(key.as_ptr(), key.len(), &raw mut data, &raw mut size, &raw mut cas) };
+    match status {
+        // SAFETY: as for `returned`.
+        OK => Ok(Some(Stored { value: unsafe { owned(data, size) }.unwrap_or_default(), cas: Cas(cas) })),
+        NOT_FOUND => Ok(None),
+        _ => Err(Unreadable),
+    }
+}
+
+/// Sets a value that all workers share, unless another did since it was seen.
+pub(crate) fn set_shared_data(key: &str, value: &[u8], seen: Option<Cas>) -> Result<(), SetError> {
+    // 0 would set it whatever is there. A proxy compares the number only where there is a value, and counts writes up
+    // from 1, so the last number means "nothing there yet".
+    let Cas(cas) = seen.unwrap_or(Cas(u32::MAX));
+    // SAFETY: the proxy reads `key` and `value` within the call.
+    let status = unsafe { proxy_set_shared_data(key.as_ptr(), key.len(), value.as_ptr(), value.len(), cas) };
+    match status {
+        OK => Ok(()),
+        CAS_MISMATCH => Err(SetError::Mismatch),
+        _ => Err(SetError::Refused),
+    }
+}
+
+/// The proxy's id of a metric; none when it refuses one.
+pub(crate) fn define_metric(kind: MetricKind, name: &str) -> Option<u32> {
+    let kind = match kind {
+        MetricKind::Counter => 0,
+        MetricKind::Gauge => 1,
+        MetricKind::Histogram => 2,
+    };
+    let mut id = 0;
+    // SAFETY: the proxy reads `name` within the call and writes one number.
+    let status = unsafe { proxy_define_metric(kind, name.as_ptr(), name.len(), &raw mut id) };
+    (status == OK).then_some(id)
+}
+
+/// Changes a counter or a gauge.
+pub(crate) fn increment_metric(id: u32, amount: i64) {
+    // SAFETY: no pointer is passed.
+    unsafe { proxy_increment_metric(id, amount) };
+}
+
+/// Adds a value to a histogram.
+pub(crate) fn record_metric(id: u32, amount: u64) {
+    // SAFETY: no pointer is passed.
+    unsafe { proxy_record_metric(id, amount) };
+}
+
 /// Sends a callout; none when the proxy refuses it. The answer goes to the context whose callback this is called in.
-pub(crate) fn call(cluster: &str, callout: &Callout) -> Option<u32> {
-    let headers = callout.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-    hostcalls::dispatch_http_call(cluster, headers, Some(&callout.body), Vec::new(), callout.timeout.duration()).ok()
+pub(crate) fn call(cluster: &str, headers: &[(String, HeaderValue)], body: &[u8], timeout: Timeout) -> Option<u32> {
+    let headers = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    hostcalls::dispatch_http_call(cluster, headers, Some(body), Vec::new(), timeout.duration()).ok()
 }
 
 /// The headers of a callout's answer. Valid in its callback, and only when there are any.
@@ -124,7 +205,7 @@ pub(crate) fn reset_request() {
 /// Answers a request; false when the proxy did not take the response. Unlike the SDK's, this call carries response
 /// code details for the access log, and the gRPC status beside the HTTP status: the proxy sends the one that fits.
 pub(crate) fn reject(rejection: &Rejection) -> bool {
-    let headers = pairs::encode(rejection.headers.iter().map(|(name, value)| (*name, value.as_str())));
+    let headers = pairs::encode(rejection.headers.iter().map(|(name, value)| (name.as_ref(), value.as_str())));
     // SAFETY: the proxy reads details, body and headers within the call.
     let status = unsafe {
         proxy_send_local_response(
@@ -162,7 +243,19 @@ fn returned(call: impl FnOnce(*mut *mut u8, *mut usize) -> u32) -> Option<Vec<u8
     let mut data = null_mut();
     let mut size = 0;
     let status = call(&raw mut data, &raw mut size);
-    if status != OK || data.is_null() {
+    if status != OK {
+        return None;
+    }
+    // SAFETY: the proxy returned both together.
+    unsafe { owned(data, size) }
+}
+
+/// Bytes that the proxy handed over; none for a null pointer.
+///
+/// # Safety
+/// Both are what the proxy returned from one call, not used before.
+unsafe fn owned(data: *mut u8, size: usize) -> Option<Vec<u8>> {
+    if data.is_null() {
         return None;
     }
     // SAFETY: the proxy took this memory from the SDK's allocator, which makes a boxed slice of exactly `size` bytes,

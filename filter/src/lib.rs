@@ -1,7 +1,7 @@
 //! The Sluicegate filter: a thin proxy-wasm shell around `sluicegate-filter-core`.
 //!
-//! The shell only translates: `plugin` holds the configuration, `stream` is one request, `host` is every call to
-//! the proxy. A panic would kill the worker's VM and leave every paused request of it hanging, so nothing here panics,
+//! The shell only translates: `plugin` holds the configuration, `stream` is one request, `metrics` keeps the ids of
+//! metrics, `host` is every call to the proxy. A panic would kill the worker's VM and leave every paused request of it hanging, so nothing here panics,
 //! and the SDK's functions that do are banned by `clippy.toml`.
 #![deny(
     clippy::arithmetic_side_effects,
@@ -18,6 +18,7 @@ mod plugin;
 mod stream;
 
 mod host;
+mod metrics;
 
 mod start {
     use proxy_wasm::{traits::RootContext, types::LogLevel};

@@ -6,24 +6,84 @@ use proxy_wasm::{
     traits::{Context, HttpContext, RootContext},
     types::{ContextType, LogLevel},
 };
-use sluicegate_filter_core::{Asked, Config, Failure, FailureLog};
+use sluicegate_filter_core::{
+    Asked, Config, Judgement, Measure, Outcome, Request, SharedData, Step, Surroundings, Ticket, Worker,
+    local::{Cas, SetError, Stored, Unreadable},
+};
 
-use crate::{host, stream::Stream};
+use crate::{host, metrics::Metrics, stream::Stream};
 
-/// What the requests of one configuration share. A changed configuration is a new root context with its own plugin, so
-/// requests in flight finish under the one that they began with.
+/// What the requests of one configuration share on one worker. A changed configuration is a new root context with its own
+/// plugin, so requests in flight finish under the one that they began with.
 pub(crate) struct Plugin {
     pub(crate) config: Config,
-    failures: RefCell<FailureLog>,
+    worker: RefCell<Worker>,
+    metrics: RefCell<Metrics>,
+    shared: Shared,
 }
 
 impl Plugin {
-    /// Logs a failure to get an answer, now and then.
-    pub(crate) fn failed(&self, asked: &Asked, failure: &Failure) {
-        let line = self.failures.borrow_mut().note(host::now_ms(), &asked.rule, failure);
-        if let Some(line) = line {
-            host::log(LogLevel::Warn, &line);
+    fn new(config: Config) -> Self {
+        // Proxies may give all of their plugins one space of shared data.
+        let name = host::property(&["plugin_name"]).unwrap_or_default();
+        Self {
+            worker: RefCell::new(Worker::new(&config)),
+            metrics: RefCell::new(Metrics::new(config.labels)),
+            shared: Shared { prefix: format!("sluicegate.{}.", String::from_utf8_lossy(&name)) },
+            config,
         }
+    }
+
+    pub(crate) fn begin(&self, request: &dyn Request) -> Step {
+        self.worker.borrow_mut().begin(&self.config, request, self.around())
+    }
+
+    pub(crate) fn finish(&self, asked: &Asked, ticket: Ticket, outcome: Outcome<'_>) -> Judgement {
+        self.worker.borrow_mut().finish(asked, ticket, outcome, self.around())
+    }
+
+    pub(crate) fn abandon(&self, ticket: Ticket) {
+        self.worker.borrow_mut().abandon(ticket, host::now_ms());
+    }
+
+    pub(crate) fn measure(&self, measures: impl IntoIterator<Item = Measure>) {
+        let mut metrics = self.metrics.borrow_mut();
+        for measure in measures {
+            metrics.measure(measure);
+        }
+    }
+
+    fn around(&self) -> Surroundings<'_> {
+        Surroundings { now_ms: host::now_ms(), shared: &self.shared }
+    }
+}
+
+/// What this worker had its part in no longer counts.
+impl Drop for Plugin {
+    fn drop(&mut self) {
+        let measure = self.worker.get_mut().end();
+        self.measure(measure);
+    }
+}
+
+/// The proxy's shared data, under this plugin's name.
+struct Shared {
+    prefix: String,
+}
+
+impl Shared {
+    fn key(&self, key: &str) -> String {
+        format!("{}{key}", self.prefix)
+    }
+}
+
+impl SharedData for Shared {
+    fn get(&self, key: &str) -> Result<Option<Stored>, Unreadable> {
+        host::shared_data(&self.key(key))
+    }
+
+    fn set(&self, key: &str, value: &[u8], seen: Option<Cas>) -> Result<(), SetError> {
+        host::set_shared_data(&self.key(key), value, seen)
     }
 }
 
@@ -40,7 +100,7 @@ impl RootContext for Root {
     fn on_configure(&mut self, _size: usize) -> bool {
         match Config::parse(&host::plugin_configuration()) {
             Ok(config) => {
-                self.plugin = Some(Rc::new(Plugin { config, failures: RefCell::default() }));
+                self.plugin = Some(Rc::new(Plugin::new(config)));
                 true
             }
             Err(error) => {

@@ -7,10 +7,10 @@ use proxy_wasm::{
     types::{Action, LogLevel},
 };
 use sluicegate_filter_core::{
-    Answer, Asked, Callout, Decision, HeaderValue, Headers, MAX_ANSWER_BYTES, Outcome, Request, Verdict, decide, judge,
-    own_headers,
+    Answer, Asked, Callout, HeaderLine, Headers, Judgement, MAX_ANSWER_BYTES, Outcome, Refund, RefundCallout, Request,
+    Step, Ticket, Verdict, own_headers,
 };
-use sluicegate_wire::header;
+use sluicegate_wire::{Name, header};
 
 use crate::{host, plugin::Plugin};
 
@@ -24,9 +24,9 @@ enum State {
     /// Not held: not seen yet, not limited, or passed.
     Open,
     /// Held until the callout with this token ends.
-    Held { token: u32, asked: Asked },
-    /// Passed, with headers for the response.
-    Passed { response_headers: Vec<(&'static str, HeaderValue)> },
+    Held { token: u32, asked: Asked, ticket: Ticket },
+    /// Passed, with headers for the response, and what its status may give back.
+    Passed { response_headers: Vec<HeaderLine>, refund: Option<Refund> },
     /// Answered here.
     Rejected,
 }
@@ -36,24 +36,28 @@ impl Stream {
         Self { plugin, state: State::Open }
     }
 
-    fn ask(&mut self, plugin: &Plugin, callout: Callout) -> Action {
-        match host::call(&plugin.config.service.cluster, &callout) {
+    fn ask(&mut self, plugin: &Plugin, callout: Callout, ticket: Ticket) -> Action {
+        let Callout { headers, body, timeout, asked } = callout;
+        match host::call(&plugin.config.service.cluster, &headers, &body, timeout) {
             Some(token) => {
-                self.state = State::Held { token, asked: callout.asked };
+                self.state = State::Held { token, asked, ticket };
                 Action::Pause
             }
-            None => self.judge(plugin, &callout.asked, Outcome::Refused),
+            None => self.carry_out(plugin, plugin.finish(&asked, ticket, Outcome::Refused), &asked.rule),
         }
     }
 
-    fn judge(&mut self, plugin: &Plugin, asked: &Asked, outcome: Outcome<'_>) -> Action {
-        let judgement = judge(asked, outcome);
-        if let Some(failure) = &judgement.failure {
-            plugin.failed(asked, failure);
+    fn carry_out(&mut self, plugin: &Plugin, judgement: Judgement, rule: &Name) -> Action {
+        let Judgement { verdict, label, measures, log, failure: _ } = judgement;
+        if let Some(line) = log {
+            host::log(LogLevel::Warn, &line);
         }
-        match judgement.verdict {
-            Verdict::Pass { response_headers } => {
-                self.state = State::Passed { response_headers };
+        plugin.measure(measures);
+        host::set_property("sluicegate_verdict", label.as_str());
+        host::set_property("sluicegate_rule", rule.as_str());
+        match verdict {
+            Verdict::Pass { response_headers, refund } => {
+                self.state = State::Passed { response_headers, refund };
                 Action::Continue
             }
             Verdict::Reject(rejection) => {
@@ -85,9 +89,13 @@ impl HttpContext for Stream {
         for name in own_headers(&request.headers) {
             host::remove_request_header(name);
         }
-        match decide(&plugin.config, &request) {
-            Decision::Pass => Action::Continue,
-            Decision::Ask(callout) => self.ask(&plugin, callout),
+        match plugin.begin(&request) {
+            Step::Pass(measure) => {
+                plugin.measure([measure]);
+                Action::Continue
+            }
+            Step::Ask(callout, ticket) => self.ask(&plugin, callout, ticket),
+            Step::Done { judgement, rule } => self.carry_out(&plugin, judgement, &rule),
         }
     }
 
@@ -101,10 +109,19 @@ impl HttpContext for Stream {
 
     /// The request's headers are gone by now; what the response needs was kept.
     fn on_http_response_headers(&mut self, _count: usize, _end_of_stream: bool) -> Action {
-        if let State::Passed { response_headers } = &self.state {
-            for (name, value) in response_headers {
-                host::add_response_header(name, value.as_str());
+        let (Some(plugin), State::Passed { response_headers, refund }) = (&self.plugin, &mut self.state) else {
+            return Action::Continue;
+        };
+        let refund =
+            refund.take().and_then(|refund| refund.callout(status(&host::response_headers()), &plugin.config.service));
+        if let Some(RefundCallout { headers, body, timeout, measure }) = refund {
+            // Nobody waits for the answer: most responses are through before it comes.
+            if host::call(&plugin.config.service.cluster, &headers, &body, timeout).is_some() {
+                plugin.measure([measure]);
             }
+        }
+        for (name, value) in response_headers {
+            host::add_response_header(name, value.as_str());
         }
         Action::Continue
     }
@@ -113,32 +130,44 @@ impl HttpContext for Stream {
 impl Context for Stream {
     fn on_http_call_response(&mut self, token: u32, headers: usize, body_size: usize, _trailers: usize) {
         let Some(plugin) = self.plugin.clone() else { return };
-        let asked = match &self.state {
-            State::Held { token: awaited, asked } if *awaited == token => asked.clone(),
-            _ => return,
-        };
+        // Also what a refund is answered with, where the request is still there.
+        if !matches!(&self.state, State::Held { token: awaited, .. } if *awaited == token) {
+            return;
+        }
+        let State::Held { asked, ticket, .. } = std::mem::replace(&mut self.state, State::Open) else { return };
         // Without headers there is no map to read: asking for it would be an error.
-        let action = if headers == 0 {
-            self.judge(&plugin, &asked, Outcome::Lost)
+        let judgement = if headers == 0 {
+            plugin.finish(&asked, ticket, Outcome::Lost)
         } else {
             let headers = host::callout_headers();
             // One byte more than can be an answer, so that a longer one is seen to be too long.
             let body = host::callout_body(body_size.min(MAX_ANSWER_BYTES.saturating_add(1)));
-            self.judge(&plugin, &asked, Outcome::Answered(answer(&headers, &body)))
+            plugin.finish(&asked, ticket, Outcome::Answered(answer(&headers, &body)))
         };
-        if action == Action::Continue {
+        if self.carry_out(&plugin, judgement, &asked.rule) == Action::Continue {
             host::resume_request();
         }
+    }
+
+    /// The request ended. While it is held that means that its client left.
+    fn on_done(&mut self) -> bool {
+        if let (Some(plugin), State::Held { ticket, .. }) = (&self.plugin, &self.state) {
+            plugin.abandon(*ticket);
+        }
+        true
     }
 }
 
 fn answer<'a>(headers: &Headers, body: &'a [u8]) -> Answer<'a> {
-    let status = headers.get(":status").single().and_then(|status| std::str::from_utf8(status).ok());
     Answer {
-        status: status.and_then(|status| status.parse().ok()),
+        status: status(headers),
         marked: headers.names().any(|name| name.eq_ignore_ascii_case(header::MARKER.as_bytes())),
         body,
     }
+}
+
+fn status(headers: &Headers) -> Option<u16> {
+    std::str::from_utf8(headers.get(":status").single()?).ok()?.parse().ok()
 }
 
 /// The request in the proxy, as rules see it.

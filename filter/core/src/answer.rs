@@ -30,7 +30,7 @@ pub struct Answer<'a> {
 pub const MAX_ANSWER_BYTES: usize = 1 << 20;
 
 /// A marked, well-formed 200 or 429 is an answer. All else is a failure: also a 429 made by something on the way.
-pub(crate) fn read(outcome: Outcome<'_>) -> Result<CheckAnswer, Failure> {
+pub fn read(outcome: Outcome<'_>) -> Result<CheckAnswer, Failure> {
     let answer = match outcome {
         Outcome::Refused => return Err(Failure::new(FailureKind::DispatchRefused, "the proxy did not send it")),
         Outcome::Lost => return Err(Failure::new(FailureKind::Transport, "the answer broke off")),

@@ -1,9 +1,11 @@
 //! The question to the service.
 
+use std::rc::Rc;
+
 use sluicegate_wire::{Check, CheckRequest, Name, Pepper, header};
 
 use crate::{
-    HeaderValue, OnFailure, Request, Timeout,
+    HeaderValue, OnFailure, OnlyStatus, Request, Style, Timeout,
     config::{Config, Limit, Rule, Service},
     request::is_grpc,
 };
@@ -30,6 +32,14 @@ pub struct Asked {
     pub on_failure: OnFailure,
     /// Whether the client speaks gRPC.
     pub grpc: bool,
+    /// The checks.
+    pub question: CheckRequest,
+    /// How long the answer may take, and the answer to a refund.
+    pub timeout: Timeout,
+    /// How answers to the client look.
+    pub style: Rc<Style>,
+    /// Where only responses of some statuses stay charged.
+    pub only_status: Option<OnlyStatus>,
 }
 
 /// The longest request id worth copying, in bytes.
@@ -41,25 +51,34 @@ impl Callout {
         let pepper = config.key_pepper.as_ref();
         let question = CheckRequest { checks: rule.limits.iter().map(|limit| check(limit, pepper, request)).collect() };
         Self {
-            headers: headers(&config.service, rule.timeout, request),
+            headers: with_trace(headers(&config.service, "/v1/check", rule.timeout), request),
             // A struct of names, strings and numbers has nothing that JSON can't hold, so the fallback never shows; if
             // it did, the service would refuse the empty body and the failure verdict would hold.
             body: serde_json::to_vec(&question).unwrap_or_default(),
             timeout: rule.timeout,
-            asked: Asked { rule: rule.name.clone(), on_failure: rule.on_failure, grpc: is_grpc(request.headers()) },
+            asked: Asked {
+                rule: rule.name.clone(),
+                on_failure: rule.on_failure,
+                grpc: is_grpc(request.headers()),
+                question,
+                timeout: rule.timeout,
+                style: Rc::clone(&rule.style),
+                only_status: rule.only_status.clone(),
+            },
         }
     }
 }
 
 fn check(limit: &Limit, pepper: Option<&Pepper>, request: &dyn Request) -> Check {
     let key = limit.key.subject(request, pepper);
-    Check { policy: limit.policy.as_str().to_owned(), key, cost: limit.cost, shadow: false }
+    Check { policy: limit.policy.as_str().to_owned(), key, cost: limit.cost, shadow: limit.shadow }
 }
 
-fn headers(service: &Service, timeout: Timeout, request: &dyn Request) -> Vec<(String, HeaderValue)> {
+/// What every callout to the service says.
+pub(crate) fn headers(service: &Service, path: &str, timeout: Timeout) -> Vec<(String, HeaderValue)> {
     let mut headers: Vec<(String, HeaderValue)> = [
         (":method", "POST"),
-        (":path", "/v1/check"),
+        (":path", path),
         (":authority", &service.authority),
         ("content-type", "application/json"),
         // Only where nothing reached the service, so that nothing is charged twice, and inside the same timeout.
@@ -71,6 +90,10 @@ fn headers(service: &Service, timeout: Timeout, request: &dyn Request) -> Vec<(S
     .collect();
     headers.push((header::TIMEOUT_MS.to_owned(), HeaderValue::from(u64::from(timeout.service_ms()))));
     headers.extend(service.headers.iter().map(|(name, value)| (name.as_str().to_owned(), value.clone())));
+    headers
+}
+
+fn with_trace(mut headers: Vec<(String, HeaderValue)>, request: &dyn Request) -> Vec<(String, HeaderValue)> {
     let sent = |name| request.headers().get(name).single();
     let traceparent = sent("traceparent").filter(|value| is_traceparent(value));
     for (name, value) in [("traceparent", traceparent), ("x-request-id", sent("x-request-id"))] {

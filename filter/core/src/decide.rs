@@ -7,7 +7,7 @@ use crate::{Callout, Config, Request, matching::Target};
 pub enum Decision {
     /// No limit is for this request: pass it.
     Pass,
-    /// Hold the request, make this callout, and let [`judge()`](crate::judge()) decide.
+    /// Hold the request, make this callout, and let [`Worker`](crate::Worker) decide.
     Ask(Callout),
 }
 

@@ -2,9 +2,13 @@
 
 use std::fmt;
 
-use sluicegate_wire::header;
+use sluicegate_wire::{EncodedSubject, header};
 
-use crate::{Asked, HeaderValue, Rejection, Verdict};
+use crate::{
+    Asked, HeaderValue, Judgement, LocalLimit, Metric, Rejection, Verdict, VerdictLabel,
+    local::{self, Taken},
+    worker::Surroundings,
+};
 
 /// A rule's choice for requests about which the service gave no answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,6 +21,8 @@ pub enum OnFailure {
         /// With this status.
         status: RejectStatus,
     },
+    /// Count in this proxy, and reject what is over.
+    Local(LocalLimit),
 }
 
 /// The status of a rejection, 400 to 599; 429 unless chosen.
@@ -66,7 +72,7 @@ impl Failure {
 }
 
 /// The kinds of failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FailureKind {
     /// The proxy did not send the callout.
     DispatchRefused,
@@ -82,6 +88,8 @@ pub enum FailureKind {
     Unavailable,
     /// The service answered 4xx: filter and service are configured differently.
     Config,
+    /// Not asked: too many failures a moment ago.
+    BreakerOpen,
 }
 
 impl FailureKind {
@@ -96,6 +104,7 @@ impl FailureKind {
             Self::Malformed => "malformed",
             Self::Unavailable => "unavailable",
             Self::Config => "config",
+            Self::BreakerOpen => "breaker_open",
         }
     }
 }
@@ -106,13 +115,59 @@ impl fmt::Display for FailureKind {
     }
 }
 
-/// The reason header of a request that passed without having been counted.
-const FAILURE_OPEN: &str = "failure_open";
-
-/// Applies the rule's choice.
-pub(crate) fn verdict(asked: &Asked) -> Verdict {
-    match asked.on_failure {
-        OnFailure::Open => Verdict::Pass { response_headers: vec![(header::REASON, HeaderValue::new(FAILURE_OPEN))] },
-        OnFailure::Closed { status } => Verdict::Reject(Rejection::failure_closed(status, asked.grpc)),
+/// Applies the rule's choice. Where every limit is in shadow nothing is rejected: what would have become of the request
+/// is marked.
+pub(crate) fn judge(asked: &Asked, failure: Failure, around: Surroundings<'_>) -> Judgement {
+    let mut measures = vec![Metric::CalloutFailures { kind: failure.kind }.once()];
+    let (verdict, label) = match asked.on_failure {
+        OnFailure::Open => (None, VerdictLabel::FailureOpen),
+        OnFailure::Closed { status } => {
+            (Some(Rejection::failure_closed(status, asked.grpc)), VerdictLabel::FailureClosed)
+        }
+        OnFailure::Local(limit) => {
+            let taken = local::take(&limit, &asked.rule, &local_takes(asked), around);
+            if taken.overflow() {
+                measures.push(Metric::LocalOverflow { rule: asked.rule.clone() }.once());
+            }
+            match taken {
+                Taken::Granted { .. } => (None, VerdictLabel::FailureLocal),
+                Taken::Denied { wait_ms, .. } => {
+                    (Some(Rejection::failure_local(wait_ms, asked.grpc)), VerdictLabel::FailureLocalDenied)
+                }
+                Taken::Unusable => {
+                    (Some(Rejection::failure_local(Some(1), asked.grpc)), VerdictLabel::FailureLocalDenied)
+                }
+            }
+        }
+    };
+    let mark = |name: &'static str, label: VerdictLabel| Verdict::Pass {
+        response_headers: vec![(name.into(), HeaderValue::new(label.reason()))],
+        refund: None,
+    };
+    let shadow = asked.question.checks.iter().all(|check| check.shadow);
+    if shadow && verdict.is_some() {
+        measures.push(Metric::Shadow { rule: asked.rule.clone(), verdict: label }.once());
     }
+    let (verdict, label) = match verdict {
+        _ if shadow => (mark(header::SHADOW, label), VerdictLabel::FailureOpen),
+        Some(rejection) => (Verdict::Reject(rejection), label),
+        None => (mark(header::REASON, label), label),
+    };
+    Judgement { verdict, label, failure: Some(failure), measures, log: None }
+}
+
+/// Each distinct subject of the question has a bucket, of which the request takes its dearest cost. Limits in shadow take
+/// no part beside enforced ones.
+fn local_takes(asked: &Asked) -> Vec<(EncodedSubject, u64)> {
+    let checks = &asked.question.checks;
+    let shadow = checks.iter().all(|check| check.shadow);
+    let mut takes: Vec<(EncodedSubject, u64)> = Vec::with_capacity(checks.len());
+    for check in checks.iter().filter(|check| check.shadow == shadow) {
+        let (subject, cost) = (check.key.encode(None), check.cost.tokens());
+        match takes.iter_mut().find(|(known, _)| *known == subject) {
+            Some((_, dearest)) => *dearest = cost.max(*dearest),
+            None => takes.push((subject, cost)),
+        }
+    }
+    takes
 }

@@ -2,7 +2,7 @@
 
 use sluicegate_wire::Name;
 
-use crate::Failure;
+use crate::{Failure, FailureKind};
 
 /// Lets through at most one line in ten seconds and counts the rest.
 #[derive(Debug, Default)]
@@ -17,8 +17,10 @@ impl FailureLog {
 
     /// Takes note of a failure at `now_ms`, by any clock in ms; the line to log now, if any.
     pub fn note(&mut self, now_ms: u64, rule: &Name, failure: &Failure) -> Option<String> {
-        // By the absolute difference, so that a clock set back delays nothing.
-        if self.last_ms.is_some_and(|last_ms| now_ms.abs_diff(last_ms) < Self::INTERVAL_MS) {
+        // What an open breaker says would hide why it opened. By the absolute difference, so that a clock set back delays
+        // nothing.
+        let told = failure.kind == FailureKind::BreakerOpen;
+        if told || self.last_ms.is_some_and(|last_ms| now_ms.abs_diff(last_ms) < Self::INTERVAL_MS) {
             self.held_back = self.held_back.saturating_add(1);
             return None;
         }
@@ -36,7 +38,6 @@ mod tests {
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
     use super::*;
-    use crate::FailureKind;
 
     #[test]
     fn one_line_in_ten_seconds_and_a_count_of_the_rest() {
@@ -50,6 +51,10 @@ mod tests {
         assert_eq!(note(1_000_001), None);
         assert_eq!(note(1_009_999), None);
         assert!(note(1_010_000).unwrap().contains("(2 more"));
+        let opened = Failure::new(FailureKind::BreakerOpen, "");
+        assert_eq!(log.note(1_100_000, &"login".parse().unwrap(), &opened), None);
+        let mut note = |now_ms| log.note(now_ms, &"login".parse().unwrap(), &Failure::new(FailureKind::Timeout, ""));
+        assert!(note(1_100_001).unwrap().contains("(1 more"));
         // A clock set back by an hour.
         assert!(note(0).is_some());
     }

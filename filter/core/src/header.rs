@@ -1,6 +1,6 @@
 //! Header names and values that are safe to put on the wire, and which headers are ours.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use crate::Headers;
 
@@ -73,6 +73,9 @@ impl From<u64> for HeaderValue {
         Self(number.to_string())
     }
 }
+
+/// One header of an answer: its name in lower case, and its value.
+pub type HeaderLine = (Cow<'static, str>, HeaderValue);
 
 /// Whether a name is one of Sluicegate's own: only filter and service set those.
 #[must_use]

@@ -2,7 +2,9 @@
 //!
 //! One request goes through the modules in this order: [`request`] is what a rule can see, [`decide()`] finds the rule
 //! (`matching`, `path`) and builds the question (`key`, `address`, `callout`), [`judge()`] turns what came back
-//! (`answer`) into a [`Verdict`]: a pass, a rejection (`reject`) or the rule's failure verdict (`failure`).
+//! (`answer`) into a [`Verdict`]: a pass, a rejection (`reject`) or the rule's failure verdict (`failure`, [`local`]). A
+//! [`Worker`] goes through all of it and adds what it remembers: `breaker` and `deny_cache` save callouts. A [`Refund`]
+//! waits for the response.
 #![forbid(unsafe_code)]
 #![deny(
     clippy::arithmetic_side_effects,
@@ -17,6 +19,7 @@
 
 pub mod config;
 mod header;
+mod span;
 mod timeout;
 
 pub mod request;
@@ -32,22 +35,39 @@ mod callout;
 mod answer;
 mod failure;
 mod judge;
+pub mod local;
+mod refund;
 mod reject;
+mod style;
+mod verdict_label;
 
+mod breaker;
+mod deny_cache;
 mod failure_log;
+mod metric;
 pub mod pairs;
+mod worker;
 
-pub use answer::{Answer, MAX_ANSWER_BYTES, Outcome};
+pub use answer::{Answer, MAX_ANSWER_BYTES, Outcome, read};
+pub use breaker::BreakerConfig;
 pub use callout::{Asked, Callout};
 pub use config::{Config, ConfigError};
 pub use decide::{Decision, decide};
+pub use deny_cache::DenyCacheConfig;
 pub use failure::{Failure, FailureKind, OnFailure, RejectStatus};
 pub use failure_log::FailureLog;
-pub use header::{HeaderName, HeaderValue, own_headers};
+pub use header::{HeaderLine, HeaderName, HeaderValue, own_headers};
 pub use judge::{Judgement, Verdict, judge};
 pub use key::{Key, KeyPart};
+pub use local::{LocalLimit, SharedData};
 pub use matching::{Matcher, PathMatch};
+pub use metric::{LabelForm, Measure, Metric, MetricKind};
 pub use path::NormalPath;
+pub use refund::{OnlyStatus, Refund, RefundCallout};
 pub use reject::{GrpcStatus, Rejection};
 pub use request::{Field, Headers, Request};
+pub use span::{Span, SpanError};
+pub use style::{LimitHeaders, RejectStyle, Style};
 pub use timeout::{Timeout, TimeoutError};
+pub use verdict_label::VerdictLabel;
+pub use worker::{Step, Surroundings, Ticket, Worker};

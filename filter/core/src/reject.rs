@@ -1,8 +1,8 @@
 //! The one place that builds a rejection.
 
-use sluicegate_wire::{CheckAnswer, LimitResult, Problem, Reason, decisive, header};
+use sluicegate_wire::{CheckAnswer, Problem, header};
 
-use crate::{HeaderValue, RejectStatus, judge::rate_limit_headers};
+use crate::{Asked, HeaderLine, HeaderValue, RejectStatus, VerdictLabel};
 
 /// A response that the filter makes itself.
 #[derive(Debug)]
@@ -10,8 +10,8 @@ pub struct Rejection {
     /// The status.
     pub status: RejectStatus,
     /// Headers.
-    pub headers: Vec<(&'static str, HeaderValue)>,
-    /// The body: problem details, or for a gRPC client its status message.
+    pub headers: Vec<HeaderLine>,
+    /// The body: problem details or what the rule says, or for a gRPC client its status message.
     pub body: String,
     /// The status for a gRPC client, which the proxy uses for gRPC requests alone.
     pub grpc_status: GrpcStatus,
@@ -36,76 +36,77 @@ impl GrpcStatus {
     }
 }
 
-/// The reason header of a request rejected without having been counted.
-const FAILURE_CLOSED: &str = "failure_closed";
 /// The wait after a failure, in seconds: long enough not to hammer, short enough not to prolong an outage.
 const FAILURE_RETRY_AFTER_S: u64 = 1;
 
 impl Rejection {
-    /// A request that a limit denied.
-    pub(crate) fn denied(answer: &CheckAnswer, grpc: bool) -> Self {
-        let reason = decisive(&answer.results).map_or(Reason::OverLimit, |result| result.reason);
-        let status = RejectStatus::TOO_MANY_REQUESTS;
-        let limits = denying(&answer.results);
-        let message = format!("{}: {}", reason.as_str(), limits.join(", "));
-        let problem = Problem::quota_exceeded(status.code(), limits);
-        let rejection = Self::new(status, reason.as_str(), &problem, grpc.then_some(message));
-        Self {
-            grpc_status: GrpcStatus::ResourceExhausted,
-            details: match reason {
-                Reason::Banned => "sluicegate_banned",
-                Reason::Never => "sluicegate_never",
-                Reason::Ok | Reason::OverLimit => "sluicegate_over_limit",
-            },
-            ..rejection
-        }
-        .retry_after(header::retry_after(&answer.results))
-        .with(rate_limit_headers(answer))
+    /// A request that a limit denied, in the rule's style.
+    pub(crate) fn denied(answer: &CheckAnswer, label: VerdictLabel, asked: &Asked) -> Self {
+        let style = &asked.style.reject;
+        let limits = header::denying(&answer.results);
+        let mut rejection = if asked.grpc {
+            Self::new(style.status, label, format!("{}: {}", label.reason(), limits.join(", ")))
+        } else {
+            let (body, content_type) = match &style.body {
+                Some(body) => (body.clone(), "text/plain; charset=utf-8"),
+                None => (Problem::quota_exceeded(style.status.code(), limits).to_json(), Problem::CONTENT_TYPE),
+            };
+            let own = style.headers.iter().find(|(name, _)| name.as_str() == CONTENT_TYPE);
+            let content_type = own.map_or_else(|| HeaderValue::new(content_type), |(_, value)| value.clone());
+            Self::http(style.status, label, body, content_type)
+        };
+        rejection.grpc_status = GrpcStatus::ResourceExhausted;
+        let added = style.headers.iter().filter(|(name, _)| name.as_str() != CONTENT_TYPE);
+        rejection
+            .retry_after(header::retry_after(&answer.results))
+            .with(asked.style.limits.lines(&answer.results))
+            .with(added.map(|(name, value)| (name.as_str().to_owned().into(), value.clone())))
     }
 
     /// A request that a closed failure verdict rejects.
     pub(crate) fn failure_closed(status: RejectStatus, grpc: bool) -> Self {
         const DETAIL: &str = "The rate limiter could not be asked. Try again shortly.";
-        let problem = Problem::temporary_reduced_capacity(status.code(), DETAIL);
-        Self::new(status, FAILURE_CLOSED, &problem, grpc.then(|| DETAIL.to_owned()))
-            .retry_after(Some(FAILURE_RETRY_AFTER_S))
+        Self::failure(status, VerdictLabel::FailureClosed, DETAIL, grpc).retry_after(Some(FAILURE_RETRY_AFTER_S))
+    }
+
+    /// A request for which this proxy's own buckets don't have enough.
+    pub(crate) fn failure_local(wait_ms: Option<u64>, grpc: bool) -> Self {
+        const DETAIL: &str = "The rate limiter could not be asked, and this proxy admits no more for now.";
+        Self::failure(RejectStatus::TOO_MANY_REQUESTS, VerdictLabel::FailureLocalDenied, DETAIL, grpc)
+            .retry_after(wait_ms.map(header::whole_seconds))
+    }
+
+    fn failure(status: RejectStatus, label: VerdictLabel, detail: &'static str, grpc: bool) -> Self {
+        if grpc {
+            return Self::new(status, label, detail.to_owned());
+        }
+        let problem = Problem::temporary_reduced_capacity(status.code(), detail);
+        Self::http(status, label, problem.to_json(), HeaderValue::new(Problem::CONTENT_TYPE))
+    }
+
+    fn http(status: RejectStatus, label: VerdictLabel, body: String, content_type: HeaderValue) -> Self {
+        Self::new(status, label, body).with([(CONTENT_TYPE.into(), content_type)])
     }
 
     /// For a gRPC client the proxy makes the body its `grpc-message` and sets the content type itself.
-    fn new(status: RejectStatus, reason: &str, problem: &Problem, grpc_message: Option<String>) -> Self {
-        let mut headers = vec![(header::REASON, HeaderValue::new(reason))];
-        if grpc_message.is_none() {
-            headers.push(("content-type", HeaderValue::new(Problem::CONTENT_TYPE)));
-        }
+    fn new(status: RejectStatus, label: VerdictLabel, body: String) -> Self {
         Self {
             status,
-            headers,
-            body: grpc_message.unwrap_or_else(|| problem.to_json()),
+            headers: vec![(header::REASON.into(), HeaderValue::new(label.reason()))],
+            body,
             grpc_status: GrpcStatus::Unavailable,
-            details: "sluicegate_failure_closed",
+            details: label.details(),
         }
     }
 
     fn retry_after(self, seconds: Option<u64>) -> Self {
-        self.with(seconds.map(|seconds| (header::RETRY_AFTER, HeaderValue::from(seconds))))
+        self.with(seconds.map(|seconds| (header::RETRY_AFTER.into(), HeaderValue::from(seconds))))
     }
 
-    fn with(mut self, headers: impl IntoIterator<Item = (&'static str, HeaderValue)>) -> Self {
+    pub(crate) fn with(mut self, headers: impl IntoIterator<Item = HeaderLine>) -> Self {
         self.headers.extend(headers);
         self
     }
 }
 
-/// The limits that denied, by the names that `RateLimit-Policy` gives them: with their policy where there are several
-/// policies.
-fn denying(results: &[LimitResult]) -> Vec<String> {
-    let enforced = || results.iter().filter(|result| !result.shadow);
-    let mut policies = enforced().map(|result| &result.policy);
-    let first = policies.next();
-    let several = policies.any(|policy| Some(policy) != first);
-    let name = |result: &LimitResult| {
-        let name = if several { format!("{}.{}", result.policy, result.limit) } else { result.limit.clone() };
-        HeaderValue::new(&name).as_str().to_owned()
-    };
-    enforced().filter(|result| !result.allowed).map(name).collect()
-}
+const CONTENT_TYPE: &str = "content-type";

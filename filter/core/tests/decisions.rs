@@ -5,10 +5,10 @@ use wasm_bindgen_test::wasm_bindgen_test as test;
 
 mod common;
 
-use common::{TestRequest, answered, asked, question};
+use common::{TestRequest, answered, asked, judge, question};
 use sluicegate_filter_core::{
-    Answer, Asked, Config, Decision, FailureKind, GrpcStatus, HeaderValue, Judgement, Outcome, Rejection, Verdict,
-    decide, judge, own_headers,
+    Answer, Asked, Config, Decision, FailureKind, GrpcStatus, HeaderLine, Judgement, Outcome, Rejection, Verdict,
+    decide, own_headers,
 };
 
 const MISSING: &str = r#"{"sha256":"0000000000000000000000000000000000000000000000000000000000000000"}"#;
@@ -175,13 +175,13 @@ fn answer(limits: &[(&str, &str, Option<u64>)]) -> String {
     format!(r#"{{"allowed":{allowed},"results":[{}],"new":true}}"#, results.join(","))
 }
 
-fn lines(headers: &[(&'static str, HeaderValue)]) -> Vec<String> {
+fn lines(headers: &[HeaderLine]) -> Vec<String> {
     headers.iter().map(|(name, value)| format!("{name}: {}", value.as_str())).collect()
 }
 
 fn passed(judgement: &Judgement) -> Vec<String> {
     match &judgement.verdict {
-        Verdict::Pass { response_headers } => lines(response_headers),
+        Verdict::Pass { response_headers, .. } => lines(response_headers),
         Verdict::Reject(rejection) => panic!("rejected: {rejection:?}"),
     }
 }
@@ -354,5 +354,7 @@ fn a_shadow_limit_denies_nobody() {
         r#""results":[{"check":0,"policy":"p","limit":"s","allowed":false,"reason":"over_limit","capacity":1,
             "window_ms":1,"remaining":0,"retry_after_ms":9,"next_ms":1,"full_ms":1,"shadow":true},"#,
     );
-    assert_eq!(passed(&answered(&asked, 200, body)).len(), 2);
+    let judgement = answered(&asked, 200, body);
+    assert_eq!(passed(&judgement)[0], "x-sluicegate-shadow: over_limit");
+    assert_eq!(passed(&judgement).len(), 3);
 }

@@ -3,9 +3,9 @@
 
 mod common;
 
-use common::{TestRequest, answered, asked, question};
+use common::{TestRequest, answered, asked, judge, question};
 use proptest::{collection::vec, prelude::*};
-use sluicegate_filter_core::{Answer, Config, HeaderValue, NormalPath, Outcome, Verdict, judge, pairs};
+use sluicegate_filter_core::{Answer, Config, HeaderValue, NormalPath, Outcome, Verdict, pairs};
 
 fn bytes(length: usize) -> impl Strategy<Value = Vec<u8>> {
     vec(any::<u8>(), 0..length)
@@ -95,7 +95,7 @@ proptest! {
         let judgement = answered(&asked("POST", "/login"), if allowed { 200 } else { 429 }, body.to_string());
         prop_assert!(judgement.failure.is_none());
         let headers = match judgement.verdict {
-            Verdict::Pass { response_headers } => response_headers,
+            Verdict::Pass { response_headers, .. } => response_headers,
             Verdict::Reject(rejection) => rejection.headers,
         };
         prop_assert!(headers.iter().all(|(_, value)| value.as_str().bytes().all(|byte| (b' '..=b'~').contains(&byte))));

@@ -4,11 +4,12 @@ use sluicegate_wire::Pepper;
 
 use super::{
     Config, ConfigError, Limit, Rule, Service,
-    raw::{Object, RawClosed, RawConfig, RawKeyPart, RawLimit, RawMatch, RawOnFailure, RawPath, RawRule, RawService},
+    check_failure::on_failure,
+    check_runtime::{self, Defaults},
+    raw::{Object, RawConfig, RawKeyPart, RawLimit, RawMatch, RawPath, RawRule, RawService},
 };
 use crate::{
-    HeaderName, HeaderValue, Key, KeyPart, Matcher, NormalPath, OnFailure, PathMatch, RejectStatus, Timeout,
-    failure::RejectStatusError,
+    HeaderName, HeaderValue, Key, KeyPart, Matcher, NormalPath, PathMatch, Timeout,
     header::{HeaderNameError, is_own},
 };
 
@@ -33,6 +34,7 @@ pub(super) fn config(raw: RawConfig) -> Result<Config, ConfigError> {
     let Object(raw_service) = raw.service;
     let default_timeout = raw_service.timeout;
     let service = service(raw_service)?;
+    let defaults = Defaults::new(raw.shadow, raw.reject.0, raw.headers)?;
     let mut rules: Vec<Rule> = Vec::with_capacity(raw.rules.len());
     for (index, Object(raw)) in raw.rules.into_iter().enumerate() {
         let path = format!("rules[{index}]");
@@ -40,9 +42,16 @@ pub(super) fn config(raw: RawConfig) -> Result<Config, ConfigError> {
             let problem = format!("{:?} is the name of rules[{earlier}] too: names are unique", raw.name.as_str());
             return Err(ConfigError::field(format!("{path}.name"), problem));
         }
-        rules.push(rule(&path, raw, default_timeout)?);
+        rules.push(rule(&path, raw, default_timeout, &defaults)?);
     }
-    Ok(Config { service, key_pepper, rules })
+    Ok(Config {
+        service,
+        key_pepper,
+        rules,
+        breaker: check_runtime::breaker(&raw.breaker.0)?,
+        deny_cache: check_runtime::deny_cache(&raw.deny_cache.0)?,
+        labels: check_runtime::labels(&raw.metrics.0)?,
+    })
 }
 
 fn service(raw: RawService) -> Result<Service, ConfigError> {
@@ -72,16 +81,20 @@ fn service_header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), 
     Ok((checked, HeaderValue::new(value)))
 }
 
-fn rule(path: &str, raw: RawRule, default_timeout: Timeout) -> Result<Rule, ConfigError> {
+fn rule(path: &str, raw: RawRule, default_timeout: Timeout, defaults: &Defaults) -> Result<Rule, ConfigError> {
     if raw.limits.len() > MAX_LIMITS {
         return Err(ConfigError::field(format!("{path}.limits"), format!("a rule has at most {MAX_LIMITS} limits")));
     }
-    let limit = |(index, Object(raw))| limit(&format!("{path}.limits[{index}]"), raw);
+    let shadow = defaults.shadow || raw.shadow;
+    let limit = |(index, Object(raw))| limit(&format!("{path}.limits[{index}]"), raw, shadow);
+    let limits: Vec<Limit> = raw.limits.into_iter().enumerate().map(limit).collect::<Result<_, _>>()?;
     Ok(Rule {
         matcher: matcher(&format!("{path}.match"), raw.matcher.0)?,
-        limits: raw.limits.into_iter().enumerate().map(limit).collect::<Result<_, _>>()?,
         timeout: raw.timeout.unwrap_or(default_timeout),
-        on_failure: on_failure(&format!("{path}.on_failure"), &raw.on_failure)?,
+        on_failure: on_failure(&format!("{path}.on_failure"), &raw.on_failure, &limits)?,
+        style: defaults.style(path, raw.reject)?,
+        only_status: check_runtime::only_status(path, raw.charge)?,
+        limits,
         name: raw.name,
     })
 }
@@ -119,11 +132,11 @@ fn normal(text: &str) -> Result<NormalPath, String> {
     Err(format!("requests are compared in their normal form, without a query: write it as {:?}", normal.as_str()))
 }
 
-fn limit(path: &str, raw: RawLimit) -> Result<Limit, ConfigError> {
+fn limit(path: &str, raw: RawLimit, shadow: bool) -> Result<Limit, ConfigError> {
     let part = |(index, raw)| key_part(&format!("{path}.key[{index}]"), raw);
     let parts = raw.key.into_iter().enumerate().map(part).collect::<Result<_, _>>()?;
     let key = Key::new(parts).map_err(|error| ConfigError::field(format!("{path}.key"), error.to_string()))?;
-    Ok(Limit { policy: raw.policy, key, cost: raw.cost })
+    Ok(Limit { policy: raw.policy, key, cost: raw.cost, shadow: shadow || raw.shadow })
 }
 
 fn key_part(path: &str, raw: RawKeyPart) -> Result<KeyPart, ConfigError> {
@@ -139,22 +152,4 @@ fn key_part(path: &str, raw: RawKeyPart) -> Result<KeyPart, ConfigError> {
         return Err(field("this header is Sluicegate's own and never comes from a client"));
     }
     Ok(KeyPart::Header { name, secret: raw.secret })
-}
-
-fn on_failure(path: &str, raw: &RawOnFailure) -> Result<OnFailure, ConfigError> {
-    match raw {
-        RawOnFailure::Open => Ok(OnFailure::Open),
-        RawOnFailure::Closed(RawClosed { status: None }) => {
-            Ok(OnFailure::Closed { status: RejectStatus::TOO_MANY_REQUESTS })
-        }
-        RawOnFailure::Closed(RawClosed { status: Some(status) }) => reject_status(*status)
-            .map(|status| OnFailure::Closed { status })
-            .map_err(|error| ConfigError::field(format!("{path}.closed.status"), error.to_string())),
-    }
-}
-
-fn reject_status(status: f64) -> Result<RejectStatus, RejectStatusError> {
-    // A float-to-integer cast saturates, so a fraction or an excess shows as a difference.
-    let code = status as u16;
-    if f64::from(code) == status { RejectStatus::new(code) } else { Err(RejectStatusError) }
 }

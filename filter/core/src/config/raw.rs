@@ -8,7 +8,11 @@ use serde::{
 };
 use sluicegate_wire::{Cost, Name};
 
-use super::{ConfigError, protobuf};
+use super::{
+    ConfigError, protobuf,
+    raw_failure::RawOnFailure,
+    raw_runtime::{RawBreaker, RawCharge, RawDenyCache, RawMetrics, RawReject},
+};
 use crate::Timeout;
 
 /// Reads the object, from JSON or else from a Struct, whose first bytes (a line feed, a length, a line feed) are no
@@ -38,6 +42,18 @@ pub(super) struct RawConfig {
     #[serde(default)]
     pub(super) key_pepper: SecretText,
     pub(super) rules: Vec<Object<RawRule>>,
+    #[serde(default)]
+    pub(super) shadow: bool,
+    #[serde(default)]
+    pub(super) breaker: Object<RawBreaker>,
+    #[serde(default)]
+    pub(super) deny_cache: Object<RawDenyCache>,
+    #[serde(default)]
+    pub(super) reject: Object<RawReject>,
+    #[serde(default, deserialize_with = "present")]
+    pub(super) headers: Option<Vec<String>>,
+    #[serde(default)]
+    pub(super) metrics: Object<RawMetrics>,
 }
 
 #[derive(Deserialize)]
@@ -63,6 +79,12 @@ pub(super) struct RawRule {
     pub(super) timeout: Option<Timeout>,
     #[serde(default)]
     pub(super) on_failure: RawOnFailure,
+    #[serde(default)]
+    pub(super) shadow: bool,
+    #[serde(default, deserialize_with = "present")]
+    pub(super) reject: Option<Object<RawReject>>,
+    #[serde(default, deserialize_with = "present")]
+    pub(super) charge: Option<Object<RawCharge>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -90,6 +112,8 @@ pub(super) struct RawLimit {
     pub(super) key: Vec<RawKeyPart>,
     #[serde(default)]
     pub(super) cost: Cost,
+    #[serde(default)]
+    pub(super) shadow: bool,
 }
 
 /// `client_ip`, or an object.
@@ -116,28 +140,12 @@ enum RawMissing {
     Shared,
 }
 
-/// `open`, `closed`, or `{closed: {status}}`.
-#[derive(Default)]
-pub(super) enum RawOnFailure {
-    #[default]
-    Open,
-    Closed(RawClosed),
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RawClosed {
-    /// A proxy may write whole numbers as `503.0`.
-    #[serde(default, deserialize_with = "present")]
-    pub(super) status: Option<f64>,
-}
-
 fn default_authority() -> String {
     "sluicegate".to_owned()
 }
 
 /// A field that may be left out, but not be `null`: an empty value in YAML is an oversight, not a default.
-fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+pub(super) fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }
 
@@ -167,7 +175,7 @@ impl<'de, T: Deserialize<'de>> de::Visitor<'de> for ObjectVisitor<T> {
 }
 
 /// A type that has a short form, one word, and a long form, an object.
-trait WordOrObject<'de>: Sized {
+pub(super) trait WordOrObject<'de>: Sized {
     const EXPECTING: &'static str;
 
     fn word(word: &str) -> Option<Self>;
@@ -186,28 +194,13 @@ impl<'de> WordOrObject<'de> for RawKeyPart {
     }
 }
 
-impl<'de> WordOrObject<'de> for RawOnFailure {
-    const EXPECTING: &'static str = "open, closed or {closed: {status: …}}";
+pub(super) struct WordOrObjectVisitor<T>(PhantomData<T>);
 
-    fn word(word: &str) -> Option<Self> {
-        match word {
-            "open" => Some(Self::Open),
-            "closed" => Some(Self::Closed(RawClosed::default())),
-            _ => None,
-        }
-    }
-
-    fn object<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
-        #[derive(Deserialize)]
-        #[serde(deny_unknown_fields)]
-        struct Form {
-            closed: Object<RawClosed>,
-        }
-        Form::deserialize(MapAccessDeserializer::new(map)).map(|form| Self::Closed(form.closed.0))
+impl<T> WordOrObjectVisitor<T> {
+    pub(super) const fn new() -> Self {
+        Self(PhantomData)
     }
 }
-
-struct WordOrObjectVisitor<T>(PhantomData<T>);
 
 impl<'de, T: WordOrObject<'de>> de::Visitor<'de> for WordOrObjectVisitor<T> {
     type Value = T;
@@ -226,12 +219,6 @@ impl<'de, T: WordOrObject<'de>> de::Visitor<'de> for WordOrObjectVisitor<T> {
 }
 
 impl<'de> Deserialize<'de> for RawKeyPart {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(WordOrObjectVisitor(PhantomData))
-    }
-}
-
-impl<'de> Deserialize<'de> for RawOnFailure {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(WordOrObjectVisitor(PhantomData))
     }

@@ -1,8 +1,12 @@
 //! A request made of literals, and the configuration that the suites share.
 #![allow(dead_code, reason = "each suite uses what it needs")]
 
+use std::{cell::RefCell, collections::BTreeMap};
+
 use sluicegate_filter_core::{
-    Answer, Asked, Callout, Config, Decision, Headers, Judgement, Outcome, Request, decide, judge,
+    Answer, Asked, Callout, Config, Decision, Headers, Judgement, Outcome, Request, SharedData, Surroundings, decide,
+    local::{Cas, SetError, Stored, Unreadable},
+    read,
 };
 
 /// The example of the configuration's documentation, and a rule for each form of `on_failure`.
@@ -80,5 +84,37 @@ pub(crate) fn asked(method: &str, path: &str) -> Asked {
 
 /// The judgement on a marked answer.
 pub(crate) fn answered(asked: &Asked, status: u16, body: impl AsRef<[u8]>) -> Judgement {
-    judge(asked, Outcome::Answered(Answer { status: Some(status), marked: true, body: body.as_ref() }))
+    judge(asked, reply(status, body.as_ref()))
+}
+
+/// A marked answer.
+pub(crate) fn reply(status: u16, body: &[u8]) -> Outcome<'_> {
+    Outcome::Answered(Answer { status: Some(status), marked: true, body })
+}
+
+/// The judgement on a callout that ended at 0 ms, in a proxy without shared data.
+pub(crate) fn judge(asked: &Asked, outcome: Outcome<'_>) -> Judgement {
+    let answer = read(outcome);
+    let around = Surroundings { now_ms: 0, shared: &Shared::default() };
+    sluicegate_filter_core::judge(asked, answer.as_ref().map_err(Clone::clone), around)
+}
+
+/// What the workers of one proxy share.
+#[derive(Default)]
+pub(crate) struct Shared(RefCell<BTreeMap<String, Stored>>);
+
+impl SharedData for Shared {
+    fn get(&self, key: &str) -> Result<Option<Stored>, Unreadable> {
+        Ok(self.0.borrow().get(key).cloned())
+    }
+
+    fn set(&self, key: &str, value: &[u8], seen: Option<Cas>) -> Result<(), SetError> {
+        let now = self.0.borrow().get(key).map(|stored| stored.cas);
+        if now != seen {
+            return Err(SetError::Mismatch);
+        }
+        let cas = Cas(now.map_or(1, |Cas(number)| number + 1));
+        self.0.borrow_mut().insert(key.to_owned(), Stored { value: value.to_vec(), cas });
+        Ok(())
+    }
 }

@@ -1,0 +1,213 @@
+//! The buckets of one rule, in a table of slots that the proxy's workers share.
+//!
+//! Slots come in sets of 32, and one shared value is a whole set, so that every take is one compare-and-swap over all that
+//! it depends on. A subject belongs to the set that its hash names. Of a set's slots 31 are for one subject each; the
+//! last is the overflow bucket, for all subjects that find no slot free. Only a bucket that isn't full is stored, so a
+//! slot is free again exactly when its bucket is full: reusing it loses nothing, and what is admitted never exceeds what
+//! all slots hold. A changed limit keeps the tokens, as in the store.
+
+use sluicegate_wire::{EncodedSubject, Name};
+
+use super::{
+    bucket::{Bucket, LocalLimit},
+    shared::{SetError, SharedData},
+};
+use crate::worker::Surroundings;
+
+/// Slots of one set.
+const WAYS: u32 = 32;
+/// Those of one subject each.
+const OWN_WAYS: usize = 31;
+/// How often a take is tried when other workers are faster. Each failure is another worker's success, so only with more
+/// workers than this in one set at one instant a request is turned away.
+const MAX_TRIES: u32 = 64;
+
+/// What came of a take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Taken {
+    /// The tokens were there.
+    Granted {
+        /// Of the overflow bucket, which the subject shares.
+        overflow: bool,
+    },
+    /// They were not; the wait in ms, none when it is for ever.
+    Denied {
+        /// The time until they are.
+        wait_ms: Option<u64>,
+        /// In the overflow bucket, which the subject shares.
+        overflow: bool,
+    },
+    /// The table could not be read or written.
+    Unusable,
+}
+
+impl Taken {
+    /// Whether the overflow bucket decided.
+    pub(crate) const fn overflow(self) -> bool {
+        matches!(self, Self::Granted { overflow: true } | Self::Denied { overflow: true, .. })
+    }
+}
+
+/// Takes `cost` tokens from every subject's bucket, or from none.
+pub(crate) fn take(
+    limit: &LocalLimit,
+    rule: &Name,
+    takes: &[(EncodedSubject, u64)],
+    Surroundings { now_ms, shared }: Surroundings<'_>,
+) -> Taken {
+    let mut overflow = false;
+    for (index, (subject, cost)) in takes.iter().enumerate() {
+        let set = Set { limit, key: key(limit, rule, subject), shared };
+        match set.take(subject.as_str(), *cost, now_ms) {
+            Taken::Granted { overflow: shares } => overflow |= shares,
+            denied => {
+                for (subject, cost) in takes.iter().take(index) {
+                    // As far as it can be: what isn't given back comes back by itself.
+                    Set { limit, key: key(limit, rule, subject), shared }.give(subject.as_str(), *cost, now_ms);
+                }
+                return denied;
+            }
+        }
+    }
+    Taken::Granted { overflow }
+}
+
+/// The layout, the rule and the size of its table are part of the key: other values are never read as this table's.
+fn key(limit: &LocalLimit, rule: &Name, subject: &EncodedSubject) -> String {
+    let sets = u64::from(limit.slots().checked_div(WAYS).unwrap_or(1).max(1));
+    let set = hash(subject.as_str()).checked_rem(sets).unwrap_or(0);
+    format!("local.1.{rule}.{sets}.{set}")
+}
+
+/// FNV-1a in 64 bits, with its high bits mixed in. Who picks subjects to meet in one set gains nothing over who fills the
+/// whole table: the overflow bucket is what others then share.
+fn hash(text: &str) -> u64 {
+    let hash = text
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+    hash ^ hash.wrapping_shr(32)
+}
+
+struct Set<'a> {
+    limit: &'a LocalLimit,
+    key: String,
+    shared: &'a dyn SharedData,
+}
+
+/// A stored bucket and whose it is; without a subject the overflow bucket.
+struct Entry {
+    subject: Option<Vec<u8>>,
+    bucket: Bucket,
+}
+
+impl Set<'_> {
+    fn take(&self, subject: &str, cost: u64, now_ms: u64) -> Taken {
+        self.change(now_ms, |entries| {
+            let own = entries.iter().any(|entry| entry.subject.as_deref() == Some(subject.as_bytes()));
+            let overflow = !own && entries.iter().filter(|entry| entry.subject.is_some()).count() >= OWN_WAYS;
+            let whose = (!overflow).then_some(subject.as_bytes());
+            let position = entries.iter().position(|entry| entry.subject.as_deref() == whose);
+            let mut bucket = match position.and_then(|position| entries.get(position)) {
+                Some(entry) => entry.bucket,
+                None => self.limit.full(now_ms),
+            };
+            let Some(tokens) = bucket.tokens.checked_sub(cost) else {
+                let wait_ms = self.limit.wait_ms(&bucket, cost, now_ms);
+                return (Taken::Denied { wait_ms, overflow }, false);
+            };
+            bucket.tokens = tokens;
+            match position.and_then(|position| entries.get_mut(position)) {
+                Some(entry) => entry.bucket = bucket,
+                None => entries.push(Entry { subject: whose.map(<[u8]>::to_vec), bucket }),
+            }
+            (Taken::Granted { overflow }, cost > 0)
+        })
+    }
+
+    /// Gives back what was just taken: to the subject's own bucket, or else to the overflow bucket.
+    fn give(&self, subject: &str, cost: u64, now_ms: u64) {
+        self.change(now_ms, |entries| {
+            let whose = |whose: Option<&[u8]>| entries.iter().position(|entry| entry.subject.as_deref() == whose);
+            let position = whose(Some(subject.as_bytes())).or_else(|| whose(None));
+            let changed = match position.and_then(|position| entries.get_mut(position)) {
+                Some(entry) => {
+                    entry.bucket.tokens = entry.bucket.tokens.saturating_add(cost).min(self.limit.capacity());
+                    true
+                }
+                None => false,
+            };
+            (Taken::Granted { overflow: false }, changed)
+        });
+    }
+
+    /// Reads the set as it is now, lets `step` change it, and writes it back unless another worker was faster; then all
+    /// of that again.
+    fn change(&self, now_ms: u64, step: impl Fn(&mut Vec<Entry>) -> (Taken, bool)) -> Taken {
+        for _ in 0..MAX_TRIES {
+            let Ok(stored) = self.shared.get(&self.key) else {
+                return Taken::Unusable;
+            };
+            let seen = stored.as_ref().map(|stored| stored.cas);
+            // Only a foreign writer makes bytes that are no set; they are then nobody's buckets.
+            let mut entries = stored.and_then(|stored| decode(&stored.value)).unwrap_or_default();
+            for entry in &mut entries {
+                entry.bucket = self.limit.refilled(entry.bucket, now_ms);
+            }
+            entries.retain(|entry| !self.limit.is_full(&entry.bucket));
+            let (taken, changed) = step(&mut entries);
+            if !changed {
+                return taken;
+            }
+            entries.retain(|entry| !self.limit.is_full(&entry.bucket));
+            match self.shared.set(&self.key, &encode(&entries), seen) {
+                Ok(()) => return taken,
+                Err(SetError::Mismatch) => {}
+                Err(SetError::Refused) => return Taken::Unusable,
+            }
+        }
+        Taken::Unusable
+    }
+}
+
+/// The length byte of the overflow bucket; an encoded subject has at most 128 bytes.
+const OVERFLOW: u8 = u8::MAX;
+
+/// For each bucket the length of its subject in one byte, the subject, and three numbers, u64 little-endian.
+fn encode(entries: &[Entry]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for Entry { subject, bucket: Bucket { tokens, last_ms, part } } in entries {
+        let length = subject.as_ref().map_or(OVERFLOW, |subject| u8::try_from(subject.len()).unwrap_or(OVERFLOW));
+        bytes.push(length);
+        bytes.extend_from_slice(subject.as_deref().unwrap_or_default());
+        for number in [tokens, last_ms, part] {
+            bytes.extend(number.to_le_bytes());
+        }
+    }
+    bytes
+}
+
+fn decode(mut bytes: &[u8]) -> Option<Vec<Entry>> {
+    let mut entries = Vec::new();
+    while let Some((&length, rest)) = bytes.split_first() {
+        let (subject, rest) = match length {
+            OVERFLOW => (None, rest),
+            length => {
+                let (subject, rest) = rest.split_at_checked(length.into())?;
+                (Some(subject.to_vec()), rest)
+            }
+        };
+        bytes = rest;
+        let mut number = || {
+            let (number, rest) = bytes.split_first_chunk::<8>()?;
+            bytes = rest;
+            Some(u64::from_le_bytes(*number))
+        };
+        let bucket = Bucket { tokens: number()?, last_ms: number()?, part: number()? };
+        entries.push(Entry { subject, bucket });
+    }
+    Some(entries)
+}
+
+#[cfg(test)]
+#[expect(clippy::arithmetic_side_effects, reason = "a test may panic")]
+mod tests;
