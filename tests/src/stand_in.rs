@@ -7,7 +7,7 @@ use axum::{
     Router,
     body::Body,
     extract::State,
-    http::{HeaderName, HeaderValue, Response, StatusCode},
+    http::{HeaderName, HeaderValue, Response, StatusCode, Uri},
 };
 use serde_json::json;
 use sluicegate_wire::header;
@@ -18,7 +18,13 @@ use tokio::net::TcpListener;
 #[derive(Debug)]
 pub struct StandIn {
     port: u16,
-    reply: Arc<Mutex<Reply>>,
+    shared: Arc<Mutex<Shared>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    reply: Reply,
+    asked: Vec<String>,
 }
 
 /// An answer of the stand-in.
@@ -70,10 +76,10 @@ impl StandIn {
     pub async fn start(reply: Reply) -> Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let port = listener.local_addr()?.port();
-        let reply = Arc::new(Mutex::new(reply));
-        let app = Router::new().fallback(answer).with_state(Arc::clone(&reply));
+        let shared = Arc::new(Mutex::new(Shared { reply, asked: Vec::new() }));
+        let app = Router::new().fallback(answer).with_state(Arc::clone(&shared));
         tokio::spawn(async move { axum::serve(listener, app).await });
-        Ok(Self { port, reply })
+        Ok(Self { port, shared })
     }
 
     /// The reply from now on.
@@ -81,7 +87,16 @@ impl StandIn {
     /// # Panics
     /// Never: the lock is held for a move only.
     pub fn reply_with(&self, reply: Reply) {
-        *self.reply.lock().unwrap() = reply;
+        self.shared.lock().unwrap().reply = reply;
+    }
+
+    /// The paths of the requests since the last call, in order.
+    ///
+    /// # Panics
+    /// Never: the lock is held for a move only.
+    #[must_use]
+    pub fn take_asked(&self) -> Vec<String> {
+        std::mem::take(&mut self.shared.lock().unwrap().asked)
     }
 
     /// The port.
@@ -91,8 +106,12 @@ impl StandIn {
     }
 }
 
-async fn answer(State(reply): State<Arc<Mutex<Reply>>>) -> Response<Body> {
-    let Reply { status, headers, body } = reply.lock().unwrap().clone();
+async fn answer(State(shared): State<Arc<Mutex<Shared>>>, uri: Uri) -> Response<Body> {
+    let Reply { status, headers, body } = {
+        let mut shared = shared.lock().unwrap();
+        shared.asked.push(uri.path().to_owned());
+        shared.reply.clone()
+    };
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = StatusCode::from_u16(status).unwrap();
     for (name, value) in headers {

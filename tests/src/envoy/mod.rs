@@ -87,6 +87,18 @@ impl Envoy {
         &self.process
     }
 
+    /// The value of a metric in the form that Prometheus reads, by its name and labels as they stand there, such as
+    /// `sluicegate_requests_total{rule="api",verdict="allowed"}`; 0 when there is none.
+    ///
+    /// # Errors
+    /// When the admin interface doesn't answer.
+    pub async fn metric(&self, name: &str) -> Result<i64> {
+        let answer = Client::new(self.admin_port())?.get("/stats/prometheus").await?;
+        let text = String::from_utf8(answer.body).context("stats are text")?;
+        let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok());
+        Ok(value.unwrap_or(0))
+    }
+
     /// The sum of the counters and gauges whose name contains `part`.
     ///
     /// # Errors

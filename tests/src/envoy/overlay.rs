@@ -17,13 +17,14 @@ pub struct Overlay {
     upstream_port: u16,
     plugin: Option<Value>,
     http1_to_service: bool,
+    stats_tags: Option<Value>,
 }
 
 impl Overlay {
     /// The file with the service and the upstream on these ports, and its own rules.
     #[must_use]
     pub const fn new(service_port: u16, upstream_port: u16) -> Self {
-        Self { service_port, upstream_port, plugin: None, http1_to_service: false }
+        Self { service_port, upstream_port, plugin: None, http1_to_service: false, stats_tags: None }
     }
 
     /// The rules of a test: the plugin configuration as a whole, in the form that the file has.
@@ -48,6 +49,13 @@ impl Overlay {
         self
     }
 
+    /// Other patterns that find labels in the names of metrics.
+    #[must_use]
+    pub fn stats_tags(mut self, tags: Value) -> Self {
+        self.stats_tags = Some(tags);
+        self
+    }
+
     /// The configuration as JSON for Envoy.
     pub(super) fn apply(&self, ingress_port: u16, admin_port: u16) -> Result<String> {
         let path = repository("envoy/envoy.yaml");
@@ -61,6 +69,10 @@ impl Overlay {
         set(&mut config, &format!("{wasm}/vm_config/code/local/filename"), json!(wasm_path))?;
         if let Some(plugin) = &self.plugin {
             set(&mut config, &format!("{wasm}/configuration"), plugin.clone())?;
+        }
+
+        if let Some(tags) = &self.stats_tags {
+            set(&mut config, "/stats_config/stats_tags", tags.clone())?;
         }
 
         let service = cluster(&mut config, "sluicegate")?;

@@ -19,4 +19,11 @@ mod store_kinds;
 
 mod header_bytes;
 
+mod filter_breaker;
+mod filter_charge;
+mod filter_deny_cache;
+mod filter_local;
+mod filter_metrics;
+mod filter_shadow;
+
 mod envoy_file;
