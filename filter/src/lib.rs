@@ -20,6 +20,9 @@ mod stream;
 mod host;
 mod metrics;
 
+#[cfg(test)]
+mod tests;
+
 mod start {
     use proxy_wasm::{traits::RootContext, types::LogLevel};
 
