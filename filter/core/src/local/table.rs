@@ -55,21 +55,21 @@ pub(crate) fn take(
     takes: &[(EncodedSubject, u64)],
     Surroundings { now_ms, shared }: Surroundings<'_>,
 ) -> Taken {
-    let mut overflow = false;
-    for (index, (subject, cost)) in takes.iter().enumerate() {
-        let set = Set { limit, key: key(limit, rule, subject), shared };
-        match set.take(subject.as_str(), *cost, now_ms) {
-            Taken::Granted { overflow: shares } => overflow |= shares,
+    let set = |subject| Set { limit, key: key(limit, rule, subject), shared };
+    let mut granted = Vec::with_capacity(takes.len());
+    for (subject, cost) in takes {
+        match set(subject).take(subject.as_str(), *cost, now_ms) {
+            Taken::Granted { overflow } => granted.push((subject, *cost, overflow)),
             denied => {
-                for (subject, cost) in takes.iter().take(index) {
-                    // As far as it can be: what isn't given back comes back by itself.
-                    Set { limit, key: key(limit, rule, subject), shared }.give(subject.as_str(), *cost, now_ms);
+                // As far as it can be: what isn't given back comes back by itself.
+                for (subject, cost, overflow) in granted {
+                    set(subject).give((!overflow).then_some(subject.as_str()), cost, now_ms);
                 }
                 return denied;
             }
         }
     }
-    Taken::Granted { overflow }
+    Taken::Granted { overflow: granted.iter().any(|(_, _, overflow)| *overflow) }
 }
 
 /// The layout, the rule and the size of its table are part of the key: other values are never read as this table's.
@@ -124,19 +124,15 @@ impl Set<'_> {
         })
     }
 
-    /// Gives back what was just taken: to the subject's own bucket, or else to the overflow bucket.
-    fn give(&self, subject: &str, cost: u64, now_ms: u64) {
+    /// Gives back what was just taken from a subject's bucket, or without a subject from the overflow bucket. One that is
+    /// not there is full.
+    fn give(&self, subject: Option<&str>, cost: u64, now_ms: u64) {
         self.change(now_ms, |entries| {
-            let whose = |whose: Option<&[u8]>| entries.iter().position(|entry| entry.subject.as_deref() == whose);
-            let position = whose(Some(subject.as_bytes())).or_else(|| whose(None));
-            let changed = match position.and_then(|position| entries.get_mut(position)) {
-                Some(entry) => {
-                    entry.bucket.tokens = entry.bucket.tokens.saturating_add(cost).min(self.limit.capacity());
-                    true
-                }
-                None => false,
-            };
-            (Taken::Granted { overflow: false }, changed)
+            let whose = subject.map(str::as_bytes);
+            let given = entries.iter_mut().find(|entry| entry.subject.as_deref() == whose).map(|entry| {
+                entry.bucket.tokens = entry.bucket.tokens.saturating_add(cost).min(self.limit.capacity());
+            });
+            (Taken::Granted { overflow: false }, given.is_some())
         });
     }
 
