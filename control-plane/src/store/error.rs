@@ -51,7 +51,7 @@ impl From<RedisError> for StoreError {
         } else if error.is_io_error() {
             Self::Unavailable(match tls::fault(&error) {
                 Some(fault) => format!("TLS: {fault}"),
-                None => error.to_string(),
+                None => text(&error),
             })
         } else if error.kind() == ErrorKind::AuthenticationFailed || error.code() == Some("WRONGPASS") {
             // The client doesn't tell what the server said to it.
@@ -59,9 +59,17 @@ impl From<RedisError> for StoreError {
         } else if wants_login(&error) {
             Self::Refused(format!("it wants a login; set {LOGIN}"))
         } else {
-            Self::Refused(error.to_string())
+            Self::Refused(text(&error))
         }
     }
+}
+
+/// What the client says, in one line. A server that doesn't know a command says its arguments back, and those of HELLO and
+/// AUTH are the login.
+fn text(error: &RedisError) -> String {
+    let text = error.to_string();
+    let text = text.split(", with args").next().unwrap_or_default();
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 const LOGIN: &str = "store.username and store.password, for a sentinel those in store.sentinel";
@@ -80,5 +88,21 @@ impl From<ReplyError> for StoreError {
 impl From<MemoryError> for StoreError {
     fn from(error: MemoryError) -> Self {
         Self::Refused(error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use redis::make_extension_error;
+
+    use super::*;
+
+    #[test]
+    fn no_argument_of_a_command_comes_back_and_all_is_one_line() {
+        let detail = "unknown command 'HELLO', with args beginning with: '3' 'AUTH' 'default' 'hunter2' ";
+        let error = StoreError::from(make_extension_error("ERR".to_owned(), Some(detail.to_owned())));
+        assert_eq!(error.to_string(), "the store refused: \"ERR\": unknown command 'HELLO'");
+        let error = StoreError::from(make_extension_error("ERR".to_owned(), Some("one\ntwo".to_owned())));
+        assert_eq!(error.to_string(), "the store refused: \"ERR\": one two");
     }
 }

@@ -24,6 +24,8 @@ const PROBES_PER_QUESTION: u32 = 4;
 const BLINK: Duration = Duration::from_millis(50);
 /// The least time for connecting or a probe: a store that answers later than its callers wait is slow, not gone.
 const MIN_PROBE_TIMEOUT: Duration = Duration::from_secs(1);
+/// The most, however patient calls are: readiness must not wait for a minute to see that a store is gone.
+const MAX_PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Keeps one of a node's links.
 pub(super) struct Keeper {
@@ -66,7 +68,7 @@ impl Keeper {
         let (client, at) = self.origin.find(deadline).await?;
         let link = Link::open(&client, self.patience, deadline).await?;
         if self.place.index == 0 {
-            survey::report(&link, &self.place.news, &at, deadline).await;
+            survey::report(&link, &self.place.news, &at, self.in_cluster, deadline).await;
         }
         Ok((Arc::new(link), at))
     }
@@ -147,7 +149,7 @@ impl Keeper {
     }
 
     fn probe_timeout(&self) -> Duration {
-        self.patience.max(MIN_PROBE_TIMEOUT)
+        self.patience.clamp(MIN_PROBE_TIMEOUT, MAX_PROBE_TIMEOUT)
     }
 
     fn set(&self, new: LinkState) {

@@ -19,7 +19,9 @@ impl News {
     pub(super) fn tell(&self, links: &[LinkState], origin: &Origin) {
         let Some(state) = summary(links) else { return };
         let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.state.as_ref() == Some(&state) {
+        // Down for other words of the same kind (refused, then reset, then refused) is no news.
+        let kind = |state: &Result<(), StoreError>| state.as_ref().err().map(StoreError::reason);
+        if told.state.as_ref().is_some_and(|before| kind(before) == kind(&state)) {
             return;
         }
         match &state {

@@ -7,7 +7,7 @@ use super::{link::Link, news::News};
 
 /// Looks at the server before `deadline` and logs what it found, unless that was logged before. A server that doesn't
 /// tell (by its access list) is none the worse for it.
-pub(super) async fn report(link: &Link, news: &News, at: &str, deadline: Instant) {
+pub(super) async fn report(link: &Link, news: &News, at: &str, in_cluster: bool, deadline: Instant) {
     let info: String = match link.query(&cmd("INFO"), deadline).await {
         Ok(info) => info,
         Err(error) => {
@@ -21,6 +21,12 @@ pub(super) async fn report(link: &Link, news: &News, at: &str, deadline: Instant
     }
     let Survey { version, mode, role, evicts } = found;
     tracing::info!(server = at, version, mode, role, "found");
+    if mode == "cluster" && !in_cluster {
+        tracing::warn!(
+            server = at,
+            "the server is part of a cluster, and has but some of the keys; use a redis+cluster:// URL"
+        );
+    }
     if let Some(maxmemory_policy) = evicts {
         tracing::warn!(
             server = at,

@@ -17,14 +17,15 @@ where
     F: Future<Output = Result<T, StoreError>> + Send + 'static,
 {
     let mut asked = JoinSet::new();
-    for question in questions {
-        asked.spawn(async move { timeout_at(deadline, question).await.unwrap_or(Err(StoreError::Timeout)) });
+    for (at, question) in questions.into_iter().enumerate() {
+        asked.spawn(async move { (at, timeout_at(deadline, question).await.unwrap_or(Err(StoreError::Timeout))) });
     }
     let half = asked.len() / 2;
     let mut votes: HashMap<T, usize> = HashMap::new();
-    let mut why = StoreError::Unavailable("there is nobody to ask".to_owned());
+    // Of the first in the list, so that it is the same each time.
+    let mut why = (usize::MAX, StoreError::Unavailable("there is nobody to ask".to_owned()));
     // A task that didn't end by itself was cut off by the runtime's end.
-    while let Some(Ok(answered)) = asked.join_next().await {
+    while let Some(Ok((at, answered))) = asked.join_next().await {
         match answered {
             Ok(said) => {
                 let count = votes.entry(said.clone()).or_default();
@@ -33,10 +34,11 @@ where
                     return Ok(said);
                 }
             }
-            Err(error) => why = error,
+            Err(error) if at < why.0 => why = (at, error),
+            Err(_) => {}
         }
     }
-    votes.into_iter().max_by_key(|(_, count)| *count).map(|(said, _)| said).ok_or(why)
+    votes.into_iter().max_by_key(|(_, count)| *count).map(|(said, _)| said).ok_or(why.1)
 }
 
 #[cfg(test)]
@@ -68,6 +70,7 @@ mod tests {
         check(&[Some("gone"), Some("b"), Some("gone")], Ok("b")).await;
         check(&[None, None, Some("b")], Ok("b")).await;
         check(&[Some("gone"), Some("gone")], Err(gone())).await;
+        check(&[None, Some("gone")], Err(StoreError::Timeout)).await;
         check(&[None], Err(StoreError::Timeout)).await;
         check(&[], Err(StoreError::Unavailable("there is nobody to ask".to_owned()))).await;
     }

@@ -24,6 +24,10 @@ pub(crate) fn config(timeout: Duration) -> String {
 store: {{ url: redis://127.0.0.1:6379, timeout: {}ms }}
 policies:
   wide: {{ limits: [{{ name: day, capacity: {WIDE}, refill: {WIDE}, per: 1d, interval: true }}] }}
+  two:
+    limits:
+      - {{ name: day, capacity: {WIDE}, refill: {WIDE}, per: 1d, interval: true }}
+      - {{ name: week, capacity: {WIDE}, refill: {WIDE}, per: 7d, interval: true }}
   tight: {{ limits: [{{ name: day, capacity: 5000, refill: 5000, per: 1d, interval: true }}] }}
 ",
         timeout.as_millis()

@@ -28,7 +28,7 @@ use map::{Member, SlotMap};
 pub(super) use members::Members;
 pub(super) use slot::Slot;
 
-/// How often a call follows a redirect or waits for one: far more than a cluster that is well ever needs.
+/// How many redirects a call follows in a row: far more than a cluster that is well ever needs.
 const MAX_HOPS: usize = 16;
 /// The first and the longest pause before a call is made again that the cluster couldn't take: a slot's last keys move
 /// within ms.
@@ -63,37 +63,41 @@ impl Cluster {
         let mut member = self.owner(slot, deadline).await?;
         let mut route = Route::Owner;
         let mut backoff = Backoff::new(PAUSES[0], PAUSES[1]);
-        let mut failure = Failure::Final(StoreError::Timeout);
-        for _ in 0..MAX_HOPS {
-            failure = match member.node.run(call, route, deadline).await {
+        let mut hops = 0;
+        let failure = loop {
+            let failure = match member.node.run(call, route, deadline).await {
                 Ok(reply) => return Ok(reply),
                 Err(failure) => failure,
             };
             match &failure {
+                Failure::Moved(_) | Failure::Ask(_) if hops == MAX_HOPS => break failure,
                 Failure::Moved(to) => {
                     member = self.moved(slot, &member, to);
                     route = Route::Owner;
+                    hops += 1;
                 }
                 Failure::Ask(to) => {
                     member = self.members.at(&of(to, &member.address), &self.map);
                     route = Route::Asking;
+                    hops += 1;
                 }
                 Failure::Later(_) | Failure::Elsewhere(_) => {
                     self.stale.notify_one();
                     let pause = backoff.next();
                     if Instant::now() + pause >= deadline {
-                        break;
+                        break failure;
                     }
                     sleep(pause).await;
                     member = self.owner(slot, deadline).await?;
                     route = Route::Owner;
+                    hops = 0;
                 }
                 Failure::Final(_) => {
                     self.stale.notify_one();
-                    break;
+                    break failure;
                 }
             }
-        }
+        };
         Err(match failure {
             Failure::Moved(to) | Failure::Ask(to) => {
                 StoreError::Refused(format!("redirected {MAX_HOPS} times, last to {}", of(&to, &member.address)))

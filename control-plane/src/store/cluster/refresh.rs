@@ -109,10 +109,10 @@ impl Refresher {
 
     /// One line for each change, not for each attempt.
     fn give_up_for_now(&self, error: StoreError) {
-        let known = matches!(&*self.map.borrow(), SlotMap::Down(known) if *known == error);
+        let known = matches!(&*self.map.borrow(), SlotMap::Down(known) if known.reason() == error.reason());
         if !known {
             tracing::warn!(%error, "no seed says who serves which slots, trying on");
-            self.map.send_replace(SlotMap::Down(error));
         }
+        self.map.send_replace(SlotMap::Down(error));
     }
 }

@@ -31,7 +31,7 @@ impl View {
         let said: Value = link.query(cmd("CLUSTER").arg("SLOTS"), deadline).await?;
         let mut ranges: Vec<Range> = array(&said).iter().filter_map(|range| read_range(range, host)).collect();
         if ranges.is_empty() {
-            return Err(StoreError::Unavailable("the cluster has no slots yet".to_owned()));
+            return Err(StoreError::Unavailable("the cluster names no node that serves a slot".to_owned()));
         }
         ranges.sort();
         Ok(Self { ranges })
