@@ -170,11 +170,16 @@ impl Inner {
         slot: Option<Slot>,
         deadline: Instant,
     ) -> Result<T, StoreError> {
+        // The second time for what this very server said: a cluster's others may have other clocks.
+        let mut guess_ms = self.clock.now_ms();
         for _ in 0..2 {
-            let reply = self.run(&call(self.clock.now_ms()), slot, deadline).await?;
+            let reply = self.run(&call(guess_ms), slot, deadline).await?;
             match read(&reply)? {
                 Answer::Done(answer) => return Ok(answer),
-                Answer::OtherTime { now_ms } => self.clock.correct(now_ms),
+                Answer::OtherTime { now_ms } => {
+                    self.clock.correct(now_ms);
+                    guess_ms = now_ms;
+                }
             }
         }
         Err(StoreError::Refused("its clock jumps".into()))

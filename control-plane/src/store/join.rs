@@ -87,25 +87,19 @@ impl<S: Takes> Joiner<S> {
         Ok(Share { take: Arc::new(take), taken: Arc::new(taken), nth: 1 })
     }
 
-    /// Sends for those that wait, until nobody does.
-    async fn send_for(self: Arc<Self>, take: Arc<Take>, mut waiting: Vec<Waiter>) {
-        loop {
-            // Who has given up since is not charged.
-            let now = Instant::now();
-            waiting.retain(|waiter| waiter.deadline > now && !waiter.answer.is_closed());
-            if let Some(deadline) = waiting.iter().map(|waiter| waiter.deadline).max() {
-                let takes = Take { takes: waiting.len() as u64, ..Take::clone(&take) };
-                let taken = self.store.take(&takes, deadline).await.map(Arc::new);
-                for (waiter, nth) in waiting.into_iter().zip(1..) {
-                    let share = taken.clone().map(|taken| Share { take: Arc::clone(&take), taken, nth });
-                    // A caller that has given up doesn't hear it.
-                    let _ = waiter.answer.send(share);
-                }
-            }
-            match self.next(&take) {
-                Some(next) => waiting = next,
-                None => return,
-            }
+    /// Sends for those that wait. When that is over, or if it should panic, those that came meanwhile are sent for.
+    async fn send_for(on_its_way: OnItsWay<S>, mut waiting: Vec<Waiter>) {
+        let OnItsWay { joiner, take } = &on_its_way;
+        // Who has given up since is not charged.
+        let now = Instant::now();
+        waiting.retain(|waiter| waiter.deadline > now && !waiter.answer.is_closed());
+        let Some(deadline) = waiting.iter().map(|waiter| waiter.deadline).max() else { return };
+        let takes = Take { takes: waiting.len() as u64, ..Take::clone(take) };
+        let taken = joiner.store.take(&takes, deadline).await.map(Arc::new);
+        for (waiter, nth) in waiting.into_iter().zip(1..) {
+            let share = taken.clone().map(|taken| Share { take: Arc::clone(take), taken, nth });
+            // A caller that has given up doesn't hear it.
+            let _ = waiter.answer.send(share);
         }
     }
 
@@ -126,7 +120,7 @@ impl<S: Takes> Joiner<S> {
     }
 }
 
-/// A first call. When it is over, those that came meanwhile are sent for.
+/// A call. When it is over, those that came meanwhile are sent for.
 struct OnItsWay<S: Takes> {
     joiner: Arc<Joiner<S>>,
     take: Arc<Take>,
@@ -137,7 +131,8 @@ impl<S: Takes> Drop for OnItsWay<S> {
         if let Some(next) = self.joiner.next(&self.take) {
             // Without a runtime nobody waits any more.
             if let Ok(runtime) = Handle::try_current() {
-                runtime.spawn(Arc::clone(&self.joiner).send_for(Arc::clone(&self.take), next));
+                let on_its_way = Self { joiner: Arc::clone(&self.joiner), take: Arc::clone(&self.take) };
+                runtime.spawn(Joiner::send_for(on_its_way, next));
             }
         }
     }

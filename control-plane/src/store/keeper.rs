@@ -12,7 +12,7 @@ use super::{
     link::{Health, Link, Route},
     node::{LinkState, Place},
     origin::Origin,
-    survey,
+    probe, survey,
 };
 
 /// How often a link is probed, and how soon readiness follows the store.
@@ -49,15 +49,13 @@ impl Keeper {
                 Err(error) => (error, None),
             };
             match was_up_for {
-                Some(was_up_for) => {
+                // Calls wait for the first attempt to replace it, since that may take but a ms.
+                Some(was_up_for) if was_up_for > BLINK => {
                     tracing::debug!(%error, link = self.place.index, "link lost");
-                    // Calls wait for the first attempt to replace it, since that may take but a ms.
                     self.set(LinkState::Joining);
-                    if was_up_for > BLINK {
-                        continue;
-                    }
+                    continue;
                 }
-                None => self.set(LinkState::Down(error)),
+                _ => self.set(LinkState::Down(error)),
             }
             sleep(backoff.next()).await;
         }
@@ -69,6 +67,14 @@ impl Keeper {
         let link = Link::open(&client, self.patience, deadline).await?;
         if self.place.index == 0 {
             survey::report(&link, &self.place.news, &at, self.in_cluster, deadline).await;
+        }
+        if !self.in_cluster {
+            // One of a cluster's servers has but some of the keys, and would seem to work.
+            for _ in 0..probe::KEYS {
+                self.run_probe(&link).await.map_err(|trouble| match trouble {
+                    Trouble::Lost(error) | Trouble::Later(error) => error,
+                })?;
+            }
         }
         Ok((Arc::new(link), at))
     }
@@ -128,6 +134,7 @@ impl Keeper {
                 if let Err(trouble) = self.run_probe(link).await {
                     return trouble;
                 }
+                self.place.news.tell(&self.place.links.borrow(), &self.origin);
             }
             if let Some(elsewhere) = self.origin.moved(at, Instant::now() + self.probe_timeout()).await {
                 return Trouble::Lost(StoreError::Unavailable(format!("the master is now {elsewhere}")));

@@ -25,7 +25,13 @@ mod stats;
 mod survey;
 mod votes;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
 
 use prometheus_client::registry::Registry;
 use sluicegate_lua::{Give, Given, KeyPrefix, Memory, Take};
@@ -148,7 +154,10 @@ fn backend(config: &config::Store) -> Result<Backend, StoreError> {
     };
     let origin = Arc::new(origin?);
     let prefix = settings.prefix.clone();
-    let probe: Arc<dyn Fn() -> _ + Send + Sync> = Arc::new(move || probe::take(&prefix, 0));
+    let probe: Arc<dyn Fn() -> _ + Send + Sync> = {
+        let turn = AtomicU32::new(0);
+        Arc::new(move || probe::take(&prefix, turn.fetch_add(1, Ordering::Relaxed) % probe::KEYS))
+    };
     Ok(Backend::Server(Node::start(settings.links, |place| Keeper {
         origin: Arc::clone(&origin),
         probe: Arc::clone(&probe),

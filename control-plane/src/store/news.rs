@@ -1,8 +1,15 @@
 //! What the log is told of a server: one line for each change, not for each attempt or link.
 
-use std::sync::{Mutex, PoisonError};
+use std::{
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
 
 use super::{StoreError, node::LinkState, origin::Origin};
+
+/// The least time between two lines: a server that comes and goes many times a second is told of once a second, with
+/// what it is then. Keepers tell again and again, so the last state is always told in the end.
+const SPACING: Duration = Duration::from_secs(1);
 
 /// What the log was told of one server so far.
 #[derive(Debug, Default)]
@@ -11,6 +18,7 @@ pub(super) struct News(Mutex<Told>);
 #[derive(Debug, Default)]
 struct Told {
     state: Option<Result<(), StoreError>>,
+    at: Option<Instant>,
     survey: String,
 }
 
@@ -24,6 +32,10 @@ impl News {
         if told.state.as_ref().is_some_and(|before| kind(before) == kind(&state)) {
             return;
         }
+        if told.at.is_some_and(|at| at.elapsed() < SPACING) {
+            return;
+        }
+        told.at = Some(Instant::now());
         match &state {
             Ok(()) => tracing::info!(store = %origin, "store connected"),
             Err(error) => tracing::warn!(store = %origin, %error, "store down, trying on"),

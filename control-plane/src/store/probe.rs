@@ -5,6 +5,9 @@ use std::sync::Arc;
 use sluicegate_lua::{Bucket, Call, Charge, KeyPrefix, Limit, Policy, Refill, Take, Unit};
 use sluicegate_wire::{Cost, Name};
 
+/// How many keys the probes of a server alone take from by turns: in as many slots, should it be one of a cluster.
+pub(super) const KEYS: u32 = 8;
+
 /// A take like any other, from a bucket that is full again a ms later. Of each `number` in another slot; no policy has
 /// its name's `!`.
 pub(super) fn take(prefix: &KeyPrefix, number: u32) -> Call {

@@ -1,7 +1,9 @@
 //! A real Redis Cluster: found, failed over, resharded.
 
+use std::time::Duration;
+
 use redis::{RedisResult, ServerErrorKind, aio::MultiplexedConnection};
-use sluicegate_tests::{Cluster, FaultProxy, Traffic};
+use sluicegate_tests::{Client, Cluster, FaultProxy, Service, Traffic, until};
 
 const KEY: &str = "{user}a";
 const OTHER_KEY: &str = "{user}b";
@@ -153,4 +155,27 @@ async fn a_key_without_a_ttl_fails_the_test() {
     let cluster = Cluster::start().await.unwrap();
     let master = cluster.master_of(KEY).await.unwrap();
     cluster.node(master).run::<()>(&["SET", KEY, "1"]).await.unwrap();
+}
+
+/// The URL of a single server leads to one node: most keys are elsewhere, so the service is not ready and says why.
+#[tokio::test]
+#[ignore = "starts a cluster: cargo xtask test --all"]
+async fn a_service_that_takes_a_node_for_a_server_is_not_ready() {
+    const CONFIG: &str = "
+store: { url: x, timeout: 5s }
+policies: { one: { limits: [{ name: day, capacity: 1, refill: 1, per: 1d, interval: true }] } }
+";
+    let cluster = Cluster::start().await.unwrap();
+    for node in 0..3 {
+        let url = format!("redis://127.0.0.1:{}", cluster.port(node));
+        let service = Service::start_unready(CONFIG, &url).await.unwrap();
+        let client = Client::new(service.port()).unwrap();
+        until("the reason", Duration::from_secs(10), async || {
+            let answer = client.get("/readyz").await.unwrap();
+            assert_eq!(answer.status, 503, "node {node}");
+            String::from_utf8(answer.body).unwrap().contains("use a redis+cluster:// URL").then_some(())
+        })
+        .await
+        .unwrap();
+    }
 }
