@@ -52,7 +52,12 @@ impl Breaker {
         let before = self.unanswered.fetch_add(1, Ordering::Relaxed);
         let silent_ms = self.now_ms().saturating_sub(self.answered_ms.load(Ordering::Relaxed));
         let silent = u128::from(silent_ms) >= self.patience.as_millis();
-        if silent && before.saturating_add(1) >= UNANSWERED { Silence::TooLong } else { Silence::Bearable }
+        if !silent || before.saturating_add(1) < UNANSWERED {
+            return Silence::Bearable;
+        }
+        // The count begins anew: the next calls come once a probe was answered.
+        self.unanswered.store(0, Ordering::Relaxed);
+        Silence::TooLong
     }
 
     fn now_ms(&self) -> u64 {
@@ -79,6 +84,7 @@ mod tests {
             assert_eq!(breaker.unanswered(TIMEOUT), Silence::Bearable);
         }
         assert_eq!(breaker.unanswered(TIMEOUT), Silence::TooLong);
+        assert_eq!(breaker.unanswered(TIMEOUT), Silence::Bearable, "the first after a trip trips it again");
     }
 
     /// The parts of one call over many slots, beside calls that are answered.

@@ -4,7 +4,7 @@ mod tls;
 
 use std::time::Duration;
 
-use redis::{ErrorKind, RedisError};
+use redis::{ErrorKind, RedisError, ServerErrorKind};
 use sluicegate_lua::{MemoryError, ReplyError};
 
 /// Why the store gave no decision. None of them says that nothing was charged: a reply can be lost on its way back.
@@ -58,6 +58,9 @@ impl From<RedisError> for StoreError {
             Self::Refused(format!("it does not accept the login; check {LOGIN}"))
         } else if wants_login(&error) {
             Self::Refused(format!("it wants a login; set {LOGIN}"))
+        } else if error.kind() == ServerErrorKind::ClusterDown.into() {
+            // Its default lets one dead master stop all slots.
+            Self::Refused(format!("{}; see cluster-require-full-coverage", text(&error)))
         } else {
             Self::Refused(text(&error))
         }

@@ -55,7 +55,7 @@ impl Keeper {
                     self.set(LinkState::Joining);
                     continue;
                 }
-                _ => self.set(LinkState::Down(error)),
+                _ => self.down(error),
             }
             sleep(backoff.next()).await;
         }
@@ -104,7 +104,7 @@ impl Keeper {
                     }
                     return (error, Some(up.elapsed()));
                 }
-                Trouble::Later(error) => self.set(LinkState::Down(error)),
+                Trouble::Later(error) => self.down(error),
             }
         }
     }
@@ -120,7 +120,7 @@ impl Keeper {
                 Err(Trouble::Later(error)) => error,
                 Err(Trouble::Lost(error)) => return Err(error),
             };
-            self.set(LinkState::Down(late));
+            self.down(late);
             sleep(backoff.next()).await;
         }
         Ok(())
@@ -157,6 +157,14 @@ impl Keeper {
 
     fn probe_timeout(&self) -> Duration {
         self.patience.clamp(MIN_PROBE_TIMEOUT, MAX_PROBE_TIMEOUT)
+    }
+
+    /// Calls fail at once from now on, so none of them should say that it waited.
+    fn down(&self, error: StoreError) {
+        self.set(LinkState::Down(match error {
+            StoreError::Timeout => StoreError::Unavailable("it does not answer".to_owned()),
+            other => other,
+        }));
     }
 
     fn set(&self, new: LinkState) {

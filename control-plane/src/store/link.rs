@@ -84,7 +84,7 @@ impl Link {
         let asked = Instant::now();
         let Ok(replied) = timeout_at(deadline, self.attempt(call, route)).await else {
             if self.breaker.unanswered(asked.elapsed()) == Silence::TooLong {
-                report(&self.health, Health::Silent);
+                self.distrust();
             }
             return Err(Failure::Final(StoreError::Timeout));
         };
@@ -102,6 +102,11 @@ impl Link {
     /// Whether calls may use it.
     pub(super) fn is_good(&self) -> bool {
         *self.health.borrow() == Health::Good
+    }
+
+    /// The server doesn't answer, be it on other links: a probe must, before calls use this one again.
+    pub(super) fn distrust(&self) {
+        report(&self.health, Health::Silent);
     }
 
     /// Waits until calls may no longer use the link, and says why.

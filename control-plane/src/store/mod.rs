@@ -158,7 +158,7 @@ fn backend(config: &config::Store) -> Result<Backend, StoreError> {
         let turn = AtomicU32::new(0);
         Arc::new(move || probe::take(&prefix, turn.fetch_add(1, Ordering::Relaxed) % probe::KEYS))
     };
-    Ok(Backend::Server(Node::start(settings.links, |place| Keeper {
+    Ok(Backend::Server(Node::start(settings.links, settings.timeout, |place| Keeper {
         origin: Arc::clone(&origin),
         probe: Arc::clone(&probe),
         patience: settings.timeout,

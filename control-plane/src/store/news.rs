@@ -2,8 +2,10 @@
 
 use std::{
     sync::{Mutex, PoisonError},
-    time::{Duration, Instant},
+    time::Duration,
 };
+
+use tokio::time::Instant;
 
 use super::{StoreError, node::LinkState, origin::Origin};
 
@@ -54,17 +56,15 @@ impl News {
     }
 }
 
-/// A server as callers see it: up with any link, down with all.
+/// A server as callers see it: up with any link, else down when one found it so.
 fn summary(links: &[LinkState]) -> Option<Result<(), StoreError>> {
     if links.iter().any(|state| matches!(state, LinkState::Up(_))) {
         return Some(Ok(()));
     }
-    let down = |state: &LinkState| match state {
-        LinkState::Down(error) => Some(error.clone()),
+    links.iter().find_map(|state| match state {
+        LinkState::Down(error) => Some(Err(error.clone())),
         LinkState::Up(_) | LinkState::Joining => None,
-    };
-    let all_down: Option<Vec<_>> = links.iter().map(down).collect();
-    all_down?.into_iter().next().map(Err)
+    })
 }
 
 #[cfg(test)]
@@ -72,13 +72,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_all_links_down_are_a_server_down() {
+    fn a_link_that_is_down_speaks_for_those_that_are_being_made() {
         let down = |why: &str| LinkState::Down(StoreError::Unavailable(why.to_owned()));
         let why = |why: &str| Some(Err(StoreError::Unavailable(why.to_owned())));
         assert_eq!(summary(&[LinkState::Joining]), None);
-        assert_eq!(summary(&[down("a"), LinkState::Joining]), None);
-        assert_eq!(summary(&[LinkState::Joining, down("a")]), None);
+        assert_eq!(summary(&[down("a"), LinkState::Joining]), why("a"));
+        assert_eq!(summary(&[LinkState::Joining, down("a")]), why("a"));
         assert_eq!(summary(&[down("a"), down("b")]), why("a"));
+    }
+
+    /// What a log line would say, or nothing.
+    fn told(news: &News, links: &[LinkState]) -> Option<bool> {
+        let before = news.0.lock().unwrap().at;
+        news.tell(links, &Origin::nowhere());
+        let told = news.0.lock().unwrap();
+        (told.at != before).then(|| told.state.as_ref().unwrap().is_ok())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_comes_and_goes_is_told_of_once_a_second() {
+        let news = News::default();
+        let down = |error| [LinkState::Down(error)];
+        let slow = || StoreError::Slow(Duration::from_millis(20));
+        assert_eq!(told(&news, &down(StoreError::Timeout)), Some(false), "the first at once");
+        for error in [slow(), StoreError::Timeout, slow()] {
+            assert_eq!(told(&news, &down(error)), None);
+        }
+        tokio::time::advance(SPACING).await;
+        assert_eq!(told(&news, &down(slow())), Some(false), "what it is then");
+        tokio::time::advance(SPACING).await;
+        assert_eq!(told(&news, &down(slow())), None, "no change");
+        assert_eq!(told(&news, &[LinkState::Joining]), None);
     }
 
     #[test]

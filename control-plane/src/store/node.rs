@@ -1,8 +1,11 @@
 //! One Redis server: the links to it that calls share, and how a call finds one.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use sluicegate_lua::Call;
@@ -13,6 +16,7 @@ use tokio::{
 
 use super::{
     StoreError,
+    breaker::{Breaker, Silence},
     failure::Failure,
     keeper::Keeper,
     link::{Link, Route},
@@ -27,6 +31,8 @@ const MAX_LINKS_TRIED: usize = 3;
 pub(super) struct Node {
     links: watch::Receiver<Vec<LinkState>>,
     next: AtomicUsize,
+    /// Of all links together; each has one of its own besides, for when one alone is dead.
+    breaker: Breaker,
 }
 
 /// What a keeper keeps: one of a node's links.
@@ -52,30 +58,47 @@ pub(super) enum LinkState {
 }
 
 impl Node {
-    /// A server and its keepers, one for each link. Must be called inside a Tokio runtime.
-    pub(super) fn start(links: usize, keeper: impl Fn(Place) -> Keeper) -> Self {
+    /// A server and its keepers, one for each link; calls may take `timeout`. Must be called inside a Tokio runtime.
+    pub(super) fn start(links: usize, timeout: Duration, keeper: impl Fn(Place) -> Keeper) -> Self {
         let (state, receiver) = watch::channel(vec![LinkState::Joining; links]);
         let news = Arc::new(News::default());
         for index in 0..links {
             let place = Place { index, links: state.clone(), news: Arc::clone(&news) };
             tokio::spawn(keeper(place).keep());
         }
-        Self { links: receiver, next: AtomicUsize::new(0) }
+        Self { links: receiver, next: AtomicUsize::new(0), breaker: Breaker::new(timeout) }
     }
 
     /// A server that can't be connected to at all.
     pub(super) fn never(error: StoreError) -> Self {
-        Self { links: watch::channel(vec![LinkState::Down(error)]).1, next: AtomicUsize::new(0) }
+        let links = watch::channel(vec![LinkState::Down(error)]).1;
+        Self { links, next: AtomicUsize::new(0), breaker: Breaker::new(Duration::ZERO) }
     }
 
     /// Runs a call before `deadline`. When the server is down it fails at once.
     pub(super) async fn run(&self, call: &Call, route: Route, deadline: Instant) -> Result<Vec<i64>, Failure> {
         let mut tried = 0;
         loop {
-            let replied = self.link(deadline).await?.run(call, route, deadline).await;
+            let link = self.link(deadline).await?;
+            let asked = Instant::now();
+            let replied = link.run(call, route, deadline).await;
             tried += 1;
-            if !matches!(replied, Err(Failure::Elsewhere(_))) || tried == MAX_LINKS_TRIED {
-                return replied;
+            match &replied {
+                Err(Failure::Final(StoreError::Timeout)) => self.unanswered(asked.elapsed()),
+                Err(Failure::Elsewhere(_)) if tried < MAX_LINKS_TRIED => continue,
+                _ => self.breaker.answered(),
+            }
+            return replied;
+        }
+    }
+
+    /// Calls are spread over the links, so a server that is silent on each is found out by all of them together.
+    fn unanswered(&self, waited: Duration) {
+        if self.breaker.unanswered(waited) == Silence::TooLong {
+            for state in self.links.borrow().iter() {
+                if let LinkState::Up(link) = state {
+                    link.distrust();
+                }
             }
         }
     }
@@ -83,18 +106,19 @@ impl Node {
     /// A link for one call: the next one that is up, or the first that gets up before `deadline`.
     pub(super) async fn link(&self, deadline: Instant) -> Result<Arc<Link>, StoreError> {
         let turn = self.next.fetch_add(1, Ordering::Relaxed);
-        match choose(&self.links.borrow(), turn) {
-            Choice::Use(link) => return Ok(link),
-            Choice::Fail(error) => return Err(error),
-            Choice::Wait => {}
-        }
-        let mut links = self.links.clone();
+        let mut waiting: Option<watch::Receiver<Vec<LinkState>>> = None;
         loop {
-            match choose(&links.borrow_and_update(), turn) {
+            let choice = match &mut waiting {
+                None => choose(&self.links.borrow(), turn),
+                Some(links) => choose(&links.borrow_and_update(), turn),
+            };
+            match choice {
                 Choice::Use(link) => return Ok(link),
                 Choice::Fail(error) => return Err(error),
                 Choice::Wait => {}
             }
+            // A new receiver has seen nothing yet, so it looks once more at once and misses no change.
+            let links = waiting.get_or_insert_with(|| self.links.clone());
             match timeout_at(deadline, links.changed()).await {
                 Err(_) => return Err(StoreError::Timeout),
                 Ok(Err(_)) => return Err(StoreError::Unavailable("the service is stopping".to_owned())),
@@ -122,18 +146,15 @@ enum Choice {
 fn choose(links: &[LinkState], turn: usize) -> Choice {
     let first = turn % links.len().max(1);
     let in_turn = links.iter().cycle().skip(first).take(links.len());
-    let mut down = None;
-    let mut joining = false;
+    let mut otherwise = Choice::Wait;
     for state in in_turn {
         match state {
             LinkState::Up(link) if link.is_good() => return Choice::Use(Arc::clone(link)),
+            // What one found of the server holds for those that are still being made, too.
+            LinkState::Down(error) => otherwise = Choice::Fail(error.clone()),
             // One that is no longer good is about to be looked at by its keeper.
-            LinkState::Up(_) | LinkState::Joining => joining = true,
-            LinkState::Down(error) => down = Some(error),
+            LinkState::Up(_) | LinkState::Joining => {}
         }
     }
-    match down {
-        Some(error) if !joining => Choice::Fail(error.clone()),
-        _ => Choice::Wait,
-    }
+    otherwise
 }

@@ -21,6 +21,13 @@ pub(super) enum Origin {
 }
 
 impl Origin {
+    /// A server that no test connects to.
+    #[cfg(test)]
+    pub(super) fn nowhere() -> Self {
+        let client = Client::open("redis://127.0.0.1:1").unwrap();
+        Self::Fixed { client, at: "nowhere".to_owned() }
+    }
+
     /// A client for the server, and its address, before `deadline`.
     pub(super) async fn find(&self, deadline: Instant) -> Result<(Client, String), StoreError> {
         match self {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use sluicegate_tests::{Ask, Client, Cluster, Load, Samples, Service, until};
+use sluicegate_tests::{Ask, Client, Cluster, Load, Samples, Service, repository, until};
 
 use crate::{
     load::{
@@ -165,7 +165,7 @@ fn two_checks(wide: &str, three: &str) -> Value {
 
 /// Checks whose subjects are on different nodes: what one takes is given back when the other denies or fails.
 pub(crate) async fn checks_over_slots() -> Outcome {
-    let cluster = Cluster::start().await.unwrap();
+    let cluster = Cluster::start_behind_proxies().await.unwrap();
     let service = Service::start(OVER_SLOTS, &cluster.url()).await.unwrap();
     let client = Client::new(service.port()).unwrap();
     let of = async |master: usize, policy: &str| {
@@ -200,6 +200,23 @@ pub(crate) async fn checks_over_slots() -> Outcome {
     .await
     .unwrap();
 
+    // A give-back whose reply is lost may have given: it is counted, and not repeated.
+    let give = redis::Script::new(&std::fs::read_to_string(repository("lua/give.lua")).unwrap());
+    assert_eq!(failed_give_backs(&service).await, 0);
+    cluster.proxy(0).cut_reply(give.get_hash().as_bytes(), 0);
+    let denied = client.check(&two_checks(&wide, &three)).await.unwrap();
+    assert_eq!(denied.status, 429, "{denied:?}");
+    assert_eq!(cluster.proxy(0).cuts(), 1);
+    until("the failure to be counted", BACK_WITHIN, async || (failed_give_backs(&service).await == 1).then_some(()))
+        .await
+        .unwrap();
+    until("the node to be back", BACK_WITHIN, async || {
+        (client.take("wide", &wide, 0).await.unwrap().status == 200).then_some(())
+    })
+    .await
+    .unwrap();
+    assert_eq!(charged(&client, &wide).await, 6);
+
     // Its node doesn't answer: the check fails, and what the other node took is given back.
     cluster.freeze(1);
     let sent = Instant::now();
@@ -218,4 +235,12 @@ pub(crate) async fn checks_over_slots() -> Outcome {
     cluster.thaw(1);
     cluster.settled().await.unwrap();
     Outcome::of(&samples, None, "denied, joined and failed checks gave back what they took")
+}
+
+/// What the service counts of give-backs that failed.
+async fn failed_give_backs(service: &Service) -> u64 {
+    let admin = Client::new(service.admin_port()).unwrap();
+    let text = String::from_utf8(admin.get("/metrics").await.unwrap().body).unwrap();
+    let count = text.lines().find_map(|line| line.strip_prefix("sluicegate_store_give_back_failures_total "));
+    count.unwrap_or_else(|| panic!("no such count in {text}")).parse().unwrap()
 }

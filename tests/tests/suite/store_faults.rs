@@ -121,3 +121,29 @@ async fn a_store_that_takes_no_writes_is_not_ready() {
         assert_eq!(client.take("wide", "u", 1).await.unwrap().status, 200, "{accept:?}");
     }
 }
+
+/// Calls are spread over the connections, and together find out that the server is silent on all of them.
+#[tokio::test]
+async fn five_calls_in_a_row_find_a_frozen_redis_whatever_the_connections() {
+    for connections in [1, 8] {
+        let config = SERVICE.replace("timeout: 5s", &format!("timeout: 100ms, connections: {connections}"));
+        let redis = Redis::start().await.unwrap();
+        let service = Service::start(&config, &redis.url()).await.unwrap();
+        let client = Client::new(service.port()).unwrap();
+        assert_eq!(client.take("wide", "u", 1).await.unwrap().status, 200);
+        redis.freeze();
+        let mut waited = 0;
+        loop {
+            let answer = client.take("wide", "u", 1).await.unwrap();
+            assert_eq!(answer.status, 503, "{answer:?}");
+            let detail = answer.json()["detail"].as_str().unwrap().to_owned();
+            if detail == "the store can't be reached: it does not answer" {
+                break;
+            }
+            assert_eq!(detail, "the store did not answer in time");
+            waited += 1;
+        }
+        assert_eq!(waited, 5, "with {connections} connections");
+        redis.thaw();
+    }
+}

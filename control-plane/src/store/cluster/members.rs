@@ -74,7 +74,7 @@ impl Members {
             Ok(client) => {
                 let origin = Arc::new(Origin::Fixed { client, at: address.to_string() });
                 let probe = self.probe(address, map.clone());
-                Node::start(self.settings.links, |place| Keeper {
+                Node::start(self.settings.links, self.settings.timeout, |place| Keeper {
                     origin: Arc::clone(&origin),
                     probe: Arc::clone(&probe),
                     patience: self.settings.timeout,

@@ -106,7 +106,8 @@ impl Cluster {
         })
     }
 
-    /// Whether a script ran lately on a part of the cluster, or why on none: while one part is down the others decide.
+    /// Whether a script ran lately on a part of the cluster, or why on none: while one part is down the others decide. What
+    /// a living node says of the cluster tells more than that another is out of reach.
     pub(super) fn ready(&self) -> Result<(), StoreError> {
         let map = self.map.borrow();
         let mut why = match &*map {
@@ -117,7 +118,8 @@ impl Cluster {
         for (member, _) in map.masters() {
             match member.node.ready() {
                 Ok(()) => return Ok(()),
-                Err(error) => why = error,
+                Err(error) if !matches!(why, StoreError::Refused(_)) => why = error,
+                Err(_) => {}
             }
         }
         Err(why)

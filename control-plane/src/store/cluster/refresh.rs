@@ -90,7 +90,8 @@ impl Refresher {
         let masters = map.masters();
         self.map.send_replace(map);
         self.members.forget_all_but(&masters.iter().map(|(member, _)| Arc::clone(member)).collect::<Vec<_>>());
-        if view != applied {
+        // Slots that move one by one are no news each.
+        if view.masters() != applied.masters() || view.covered() != applied.covered() {
             let shown: Vec<_> =
                 masters.iter().map(|(member, slots)| format!("{} ({slots} slots)", member.address)).collect();
             let (masters, slots) = (shown.join(", "), view.covered());

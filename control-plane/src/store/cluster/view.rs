@@ -1,5 +1,7 @@
 //! What a cluster's node says of who serves which slots.
 
+use std::collections::BTreeSet;
+
 use redis::{Value, cmd};
 use tokio::time::Instant;
 
@@ -35,6 +37,11 @@ impl View {
         }
         ranges.sort();
         Ok(Self { ranges })
+    }
+
+    /// Who serves any.
+    pub(super) fn masters(&self) -> BTreeSet<&HostPort> {
+        self.ranges.iter().map(|range| &range.master).collect()
     }
 
     /// How many slots somebody serves.

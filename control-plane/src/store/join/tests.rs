@@ -141,3 +141,20 @@ async fn nobody_waits_past_the_own_deadline() {
     tokio::task::yield_now().await;
     assert!(joiner.lock().is_empty());
 }
+
+/// A store that fails as none should leaves nobody waiting for ever.
+#[tokio::test(start_paused = true)]
+async fn a_panic_ends_the_calls_it_is_in_and_no_others() {
+    let (joiner, mut sent) = joiner();
+    let first = ask(&joiner, 0).await;
+    let second = ask(&joiner, 0).await;
+    sent.recv().await.unwrap().answer.send(Ok(granted(1, 1))).unwrap();
+    assert_eq!(first.await.unwrap(), Ok((1, 1)));
+    let call = sent.recv().await.unwrap();
+    let third = ask(&joiner, 0).await;
+    // Without an answer the store panics.
+    drop(call);
+    assert!(matches!(second.await.unwrap(), Err(StoreError::Unavailable(_))));
+    sent.recv().await.unwrap().answer.send(Ok(granted(1, 1))).unwrap();
+    assert_eq!(third.await.unwrap(), Ok((1, 1)));
+}
