@@ -47,7 +47,7 @@ enum Action {
     BuildFilter,
     /// Check format, clippy, docs, the Lua scripts and the rules of the house
     Lint,
-    /// Lint, then test --all: what has to pass before a change lands
+    /// Lint, test --all, then the demo: what has to pass before a change lands
     Ci,
 }
 
@@ -73,7 +73,8 @@ impl Cli {
             Action::Lint => lint::all(&workspace, &mut phases),
             Action::Ci => {
                 lint::all(&workspace, &mut phases)?;
-                test(&workspace, &mut phases, Extent::All, &[])
+                test(&workspace, &mut phases, Extent::All, &[])?;
+                demo(&workspace, phases, false)
             }
         }
     }
