@@ -10,7 +10,7 @@ use sluicegate_filter_core::{
     Answer, Asked, Callout, HeaderLine, Headers, Judgement, MAX_ANSWER_BYTES, Outcome, Refund, RefundCallout, Request,
     Step, Ticket, Verdict, own_headers,
 };
-use sluicegate_wire::{Name, header};
+use sluicegate_wire::header;
 
 use crate::{host, plugin::Plugin};
 
@@ -43,12 +43,12 @@ impl Stream {
                 self.state = State::Held { token, asked, ticket };
                 Action::Pause
             }
-            None => self.carry_out(plugin, plugin.finish(&asked, ticket, Outcome::Refused), &asked.rule),
+            None => self.carry_out(plugin, plugin.finish(&asked, ticket, Outcome::Refused)),
         }
     }
 
-    fn carry_out(&mut self, plugin: &Plugin, judgement: Judgement, rule: &Name) -> Action {
-        let Judgement { verdict, label, measures, log, failure: _ } = judgement;
+    fn carry_out(&mut self, plugin: &Plugin, judgement: Judgement) -> Action {
+        let Judgement { verdict, label, rule, measures, log, failure: _ } = judgement;
         if let Some(line) = log {
             host::log(LogLevel::Warn, &line);
         }
@@ -90,12 +90,12 @@ impl HttpContext for Stream {
             host::remove_request_header(name);
         }
         match plugin.begin(&request) {
-            Step::Pass(measure) => {
-                plugin.measure([measure]);
+            Step::Pass(measures) => {
+                plugin.measure(measures);
                 Action::Continue
             }
             Step::Ask(callout, ticket) => self.ask(&plugin, callout, ticket),
-            Step::Done { judgement, rule } => self.carry_out(&plugin, judgement, &rule),
+            Step::Done(judgement) => self.carry_out(&plugin, judgement),
         }
     }
 
@@ -144,7 +144,7 @@ impl Context for Stream {
             let body = host::callout_body(body_size.min(MAX_ANSWER_BYTES.saturating_add(1)));
             plugin.finish(&asked, ticket, Outcome::Answered(answer(&headers, &body)))
         };
-        if self.carry_out(&plugin, judgement, &asked.rule) == Action::Continue {
+        if self.carry_out(&plugin, judgement) == Action::Continue {
             host::resume_request();
         }
     }

@@ -139,11 +139,11 @@ pub fn decisive(results: &[LimitResult]) -> Option<&LimitResult> {
         .or_else(|| enforced().min_by_key(|result| (result.remaining, u64::MAX - result.full_ms)))
 }
 
-/// The reason of the shadow denial with the longest wait: what would have been said if its limit were enforced.
+/// The shadow denial with the longest wait: what would have been said if its limit were enforced.
 #[must_use]
-pub fn shadow_denial(results: &[LimitResult]) -> Option<Reason> {
+pub fn shadow_denial(results: &[LimitResult]) -> Option<&LimitResult> {
     let denied = results.iter().filter(|result| result.shadow && !result.allowed);
-    denied.max_by_key(|result| result.retry_after_ms.unwrap_or(u64::MAX)).map(|result| result.reason)
+    denied.max_by_key(|result| result.retry_after_ms.unwrap_or(u64::MAX))
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]

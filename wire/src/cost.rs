@@ -11,6 +11,8 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 pub struct Cost(u64);
 
 impl Cost {
+    /// No token: looks without taking.
+    pub const ZERO: Self = Self(0);
     /// One token: what a check costs when it says nothing.
     pub const ONE: Self = Self(1);
     /// The largest cost, 2^53 − 1 tokens.

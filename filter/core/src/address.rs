@@ -2,18 +2,27 @@
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-/// The client behind an address that the proxy gave, such as `198.51.100.7:0` or `[2001:db8::1]:443`. The port goes,
-/// IPv4 inside IPv6 becomes IPv4, and IPv6 becomes its /64, because one client usually has a whole /64 to choose from.
-/// None when it is no address (a unix socket).
+/// The client behind an address that the proxy gave, such as `198.51.100.7:0` or `[2001:db8::1]:443`. The port goes, and
+/// IPv4 inside IPv6 becomes IPv4. None when it is no address (a unix socket).
 #[must_use]
-pub(crate) fn client(address: &[u8]) -> Option<String> {
+pub(crate) fn client(address: &[u8]) -> Option<IpAddr> {
     let text = without_zone(std::str::from_utf8(address).ok()?);
     let bare = || text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(&text).parse::<IpAddr>();
     let ip = text.parse::<SocketAddr>().map(|address| address.ip()).or_else(|_| bare()).ok()?;
-    Some(match ip.to_canonical() {
-        IpAddr::V4(ip) => ip.to_string(),
-        IpAddr::V6(ip) => format!("{}/64", network_64(ip)),
-    })
+    Some(ip.to_canonical())
+}
+
+/// The client's text in a key: an IPv4 address, or the network of an IPv6 address's first `ipv6_prefix` bits, because one
+/// client usually has many IPv6 addresses to choose from.
+#[must_use]
+pub(crate) fn key(client: IpAddr, ipv6_prefix: u8) -> String {
+    match client {
+        IpAddr::V6(ip) if ipv6_prefix < 128 => {
+            let network = ip.to_bits() & !u128::MAX.checked_shr(ipv6_prefix.into()).unwrap_or(0);
+            format!("{}/{ipv6_prefix}", Ipv6Addr::from_bits(network))
+        }
+        IpAddr::V4(_) | IpAddr::V6(_) => client.to_string(),
+    }
 }
 
 /// Zones (`%eth0`, RFC 4007 section 11) name an interface of this machine, not a client.
@@ -27,11 +36,6 @@ fn without_zone(text: &str) -> String {
     }
 }
 
-fn network_64(ip: Ipv6Addr) -> Ipv6Addr {
-    let [a, b, c, d, ..] = ip.segments();
-    Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0)
-}
-
 #[cfg(test)]
 mod tests {
     #[cfg(target_arch = "wasm32")]
@@ -40,7 +44,22 @@ mod tests {
     use super::*;
 
     fn check(address: &str, expected: Option<&str>) {
-        assert_eq!(client(address.as_bytes()).as_deref(), expected, "{address:?}");
+        assert_eq!(client(address.as_bytes()).map(|ip| key(ip, 64)).as_deref(), expected, "{address:?}");
+    }
+
+    #[test]
+    fn other_prefixes_make_other_clients() {
+        let ip = client(b"[2001:db8:1:2:3:4:5:6]:1").unwrap();
+        for (prefix, expected) in [
+            (1, "::/1"),
+            (48, "2001:db8:1::/48"),
+            (56, "2001:db8:1::/56"),
+            (127, "2001:db8:1:2:3:4:5:6/127"),
+            (128, "2001:db8:1:2:3:4:5:6"),
+        ] {
+            assert_eq!(key(ip, prefix), expected);
+        }
+        assert_eq!(key(client(b"192.0.2.1").unwrap(), 8), "192.0.2.1");
     }
 
     #[test]

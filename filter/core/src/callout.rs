@@ -1,21 +1,15 @@
 //! The question to the service.
 
-use std::rc::Rc;
+use sluicegate_wire::header;
 
-use sluicegate_wire::{Check, CheckRequest, Name, Pepper, header};
-
-use crate::{
-    HeaderValue, OnFailure, OnlyStatus, Request, Style, Timeout,
-    config::{Config, Limit, Rule, Service},
-    request::is_grpc,
-};
+use crate::{Asked, HeaderValue, Request, Timeout, config::Service};
 
 /// One `POST /v1/check`, ready to send.
 #[derive(Debug)]
 pub struct Callout {
     /// Headers, pseudo-headers first.
     pub headers: Vec<(String, HeaderValue)>,
-    /// The body: a [`CheckRequest`] as JSON.
+    /// The body: a [`CheckRequest`](sluicegate_wire::CheckRequest) as JSON.
     pub body: Vec<u8>,
     /// How long to wait for the answer.
     pub timeout: Timeout,
@@ -23,55 +17,20 @@ pub struct Callout {
     pub asked: Asked,
 }
 
-/// What is remembered of a request while its answer is awaited.
-#[derive(Clone, Debug)]
-pub struct Asked {
-    /// The rule that matched.
-    pub rule: Name,
-    /// The rule's failure verdict.
-    pub on_failure: OnFailure,
-    /// Whether the client speaks gRPC.
-    pub grpc: bool,
-    /// The checks.
-    pub question: CheckRequest,
-    /// How long the answer may take, and the answer to a refund.
-    pub timeout: Timeout,
-    /// How answers to the client look.
-    pub style: Rc<Style>,
-    /// Where only responses of some statuses stay charged.
-    pub only_status: Option<OnlyStatus>,
-}
-
 /// The longest request id worth copying, in bytes.
 const MAX_ID_BYTES: usize = 128;
 
 impl Callout {
-    /// The question that a rule asks about a request.
-    pub(crate) fn build(config: &Config, rule: &Rule, request: &dyn Request) -> Self {
-        let pepper = config.key_pepper.as_ref();
-        let question = CheckRequest { checks: rule.limits.iter().map(|limit| check(limit, pepper, request)).collect() };
+    pub(crate) fn build(service: &Service, asked: Asked, request: &dyn Request) -> Self {
         Self {
-            headers: with_trace(headers(&config.service, "/v1/check", rule.timeout), request),
+            headers: with_trace(headers(service, "/v1/check", asked.timeout), request),
             // A struct of names, strings and numbers has nothing that JSON can't hold, so the fallback never shows; if
             // it did, the service would refuse the empty body and the failure verdict would hold.
-            body: serde_json::to_vec(&question).unwrap_or_default(),
-            timeout: rule.timeout,
-            asked: Asked {
-                rule: rule.name.clone(),
-                on_failure: rule.on_failure,
-                grpc: is_grpc(request.headers()),
-                question,
-                timeout: rule.timeout,
-                style: Rc::clone(&rule.style),
-                only_status: rule.only_status.clone(),
-            },
+            body: serde_json::to_vec(&asked.question).unwrap_or_default(),
+            timeout: asked.timeout,
+            asked,
         }
     }
-}
-
-fn check(limit: &Limit, pepper: Option<&Pepper>, request: &dyn Request) -> Check {
-    let key = limit.key.subject(request, pepper);
-    Check { policy: limit.policy.as_str().to_owned(), key, cost: limit.cost, shadow: limit.shadow }
 }
 
 /// What every callout to the service says.

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use sluicegate_wire::{EncodedSubject, header};
+use sluicegate_wire::{Check, EncodedSubject, header};
 
 use crate::{
-    Asked, HeaderValue, Judgement, LocalLimit, Metric, Rejection, Verdict, VerdictLabel,
+    Asked, HeaderValue, Judgement, LocalLimit, Metric, Rejection, Rule, Verdict, VerdictLabel,
     local::{self, Taken},
     worker::Surroundings,
 };
@@ -115,54 +115,92 @@ impl fmt::Display for FailureKind {
     }
 }
 
-/// Applies the rule's choice. Where every limit is in shadow nothing is rejected: what would have become of the request
-/// is marked.
-pub(crate) fn judge(asked: &Asked, failure: Failure, around: Surroundings<'_>) -> Judgement {
-    let mut measures = vec![Metric::CalloutFailures { kind: failure.kind }.once()];
-    let (verdict, label) = match asked.on_failure {
-        OnFailure::Open => (None, VerdictLabel::FailureOpen),
-        OnFailure::Closed { status } => {
-            (Some(Rejection::failure_closed(status, asked.grpc)), VerdictLabel::FailureClosed)
+impl OnFailure {
+    /// How much it limits: of joined rules the strictest has its way.
+    const fn strictness(self) -> u8 {
+        match self {
+            Self::Open => 0,
+            Self::Local(_) => 1,
+            Self::Closed { .. } => 2,
         }
-        OnFailure::Local(limit) => {
-            let taken = local::take(&limit, &asked.rule, &local_takes(asked), around);
-            if taken.overflow() {
-                measures.push(Metric::LocalOverflow { rule: asked.rule.clone() }.once());
-            }
-            match taken {
-                Taken::Granted { .. } => (None, VerdictLabel::FailureLocal),
-                Taken::Denied { wait_ms, .. } => {
-                    (Some(Rejection::failure_local(wait_ms, asked.grpc)), VerdictLabel::FailureLocalDenied)
-                }
-                Taken::Unusable => {
-                    (Some(Rejection::failure_local(Some(1), asked.grpc)), VerdictLabel::FailureLocalDenied)
-                }
-            }
-        }
-    };
-    let mark = |name: &'static str, label: VerdictLabel| Verdict::Pass {
-        response_headers: vec![(name.into(), HeaderValue::new(label.reason()))],
-        refund: None,
-    };
-    let shadow = asked.question.checks.iter().all(|check| check.shadow);
-    if shadow && verdict.is_some() {
-        measures.push(Metric::Shadow { rule: asked.rule.clone(), verdict: label }.once());
     }
-    let (verdict, label) = match verdict {
-        _ if shadow => (mark(header::SHADOW, label), VerdictLabel::FailureOpen),
-        Some(rejection) => (Verdict::Reject(rejection), label),
-        None => (mark(header::REASON, label), label),
-    };
-    Judgement { verdict, label, failure: Some(failure), measures, log: None }
 }
 
-/// Each distinct subject of the question has a bucket, of which the request takes its dearest cost. Limits in shadow take
-/// no part beside enforced ones.
-fn local_takes(asked: &Asked) -> Vec<(EncodedSubject, u64)> {
-    let checks = &asked.question.checks;
-    let shadow = checks.iter().all(|check| check.shadow);
+/// Applies the rule's choice; of several rules that were asked together the strictest. Limits in shadow have no say beside
+/// enforced ones. Where every limit is in shadow nothing is rejected: what would have become of the request is marked.
+pub(crate) fn judge(asked: &Asked, failure: Failure, around: Surroundings<'_>) -> Judgement {
+    let shadow = asked.question.checks.iter().all(|check| check.shadow);
+    let parts: Vec<Part<'_>> = asked
+        .parts()
+        .map(|(rule, checks)| Part { rule, checks: checks.iter().filter(|check| check.shadow == shadow).collect() })
+        .filter(|part| !part.checks.is_empty())
+        .collect();
+    let strictest = parts.iter().map(|part| part.rule.on_failure.strictness()).max().unwrap_or_default();
+    let mut judgement = Judgement {
+        verdict: marked(header::REASON, VerdictLabel::FailureOpen),
+        label: VerdictLabel::FailureOpen,
+        rule: asked.last().name.clone(),
+        measures: vec![Metric::CalloutFailures { kind: failure.kind }.once()],
+        failure: Some(failure),
+        log: None,
+    };
+    // Each local rule takes from its own buckets, up to the first that has too little.
+    for Part { rule, checks } in parts.iter().filter(|part| part.rule.on_failure.strictness() == strictest) {
+        let (label, rejection) = match rule.on_failure {
+            OnFailure::Open => (VerdictLabel::FailureOpen, None),
+            OnFailure::Closed { status } => {
+                (VerdictLabel::FailureClosed, Some(Rejection::failure_closed(status, asked.grpc)))
+            }
+            OnFailure::Local(limit) => {
+                let taken = local::take(&limit, &rule.name, &local_takes(checks), around);
+                if taken.overflow() {
+                    judgement.measures.push(Metric::LocalOverflow { rule: rule.name.clone() }.once());
+                }
+                local_verdict(taken, asked.grpc)
+            }
+        };
+        judgement.label = label;
+        judgement.rule.clone_from(&rule.name);
+        match rejection {
+            None => judgement.verdict = marked(header::REASON, label),
+            Some(_) if shadow => {
+                judgement.measures.push(Metric::Shadow { rule: rule.name.clone(), verdict: label }.once());
+                judgement.verdict = marked(header::SHADOW, label);
+                judgement.label = VerdictLabel::FailureOpen;
+                break;
+            }
+            Some(rejection) => {
+                judgement.verdict = Verdict::Reject(rejection);
+                break;
+            }
+        }
+    }
+    judgement
+}
+
+/// A rule, and those of its checks that have a say.
+struct Part<'a> {
+    rule: &'a Rule,
+    checks: Vec<&'a Check>,
+}
+
+fn marked(name: &'static str, label: VerdictLabel) -> Verdict {
+    Verdict::Pass { response_headers: vec![(name.into(), HeaderValue::new(label.reason()))], refund: None }
+}
+
+fn local_verdict(taken: Taken, grpc: bool) -> (VerdictLabel, Option<Rejection>) {
+    let wait_ms = match taken {
+        Taken::Granted { .. } => return (VerdictLabel::FailureLocal, None),
+        Taken::Denied { wait_ms, .. } => wait_ms,
+        Taken::Unusable => Some(1),
+    };
+    (VerdictLabel::FailureLocalDenied, Some(Rejection::failure_local(wait_ms, grpc)))
+}
+
+/// Each distinct subject has a bucket, of which the request takes its dearest cost.
+fn local_takes(checks: &[&Check]) -> Vec<(EncodedSubject, u64)> {
     let mut takes: Vec<(EncodedSubject, u64)> = Vec::with_capacity(checks.len());
-    for check in checks.iter().filter(|check| check.shadow == shadow) {
+    for check in checks {
         let (subject, cost) = (check.key.encode(None), check.cost.tokens());
         match takes.iter_mut().find(|(known, _)| *known == subject) {
             Some((_, dearest)) => *dearest = cost.max(*dearest),

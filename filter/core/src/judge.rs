@@ -1,9 +1,9 @@
 //! An answer comes back, or doesn't: what becomes of the request.
 
-use sluicegate_wire::{CheckAnswer, Reason, decisive, header, shadow_denial};
+use sluicegate_wire::{CheckAnswer, Name, Reason, decisive, header, shadow_denial};
 
 use crate::{
-    Asked, Failure, HeaderLine, HeaderValue, Measure, Metric, Refund, Rejection, VerdictLabel, failure,
+    Asked, Failure, HeaderLine, HeaderValue, Measure, Metric, Refund, Rejection, Rule, VerdictLabel, failure,
     worker::Surroundings,
 };
 
@@ -28,6 +28,8 @@ pub struct Judgement {
     pub verdict: Verdict,
     /// The verdict as one word, for counting and for the access log.
     pub label: VerdictLabel,
+    /// The rule that decided, of those that were joined; the last of them when all agree.
+    pub rule: Name,
     /// Why the verdict is a failure verdict; none when the service answered.
     pub failure: Option<Failure>,
     /// What to count.
@@ -43,31 +45,61 @@ pub fn judge(asked: &Asked, answer: Result<&CheckAnswer, Failure>, around: Surro
         Ok(answer) => answered(asked, answer),
         Err(failure) => failure::judge(asked, failure, around),
     };
-    judgement.measures.push(Metric::Requests { rule: asked.rule.clone(), verdict: judgement.label }.once());
-    judgement
+    judgement.measures.extend_from_slice(&asked.measures);
+    judgement.counted()
+}
+
+/// A request without the value that a limit of this rule demands.
+pub(crate) fn missing_key(rule: &Rule, grpc: bool) -> Judgement {
+    let judgement = Judgement {
+        verdict: Verdict::Reject(Rejection::missing_key(&rule.style, grpc)),
+        label: VerdictLabel::MissingKey,
+        rule: rule.name.clone(),
+        failure: None,
+        measures: Vec::new(),
+        log: None,
+    };
+    judgement.counted()
+}
+
+impl Judgement {
+    fn counted(mut self) -> Self {
+        self.measures.push(Metric::Requests { rule: self.rule.clone(), verdict: self.label }.once());
+        self
+    }
 }
 
 fn answered(asked: &Asked, answer: &CheckAnswer) -> Judgement {
     let mut measures = Vec::new();
     let mut marks = Vec::new();
-    if let Some(reason) = shadow_denial(&answer.results) {
-        let verdict = VerdictLabel::from(reason);
+    if let Some(denial) = shadow_denial(&answer.results) {
+        let verdict = VerdictLabel::from(denial.reason);
         marks.push((header::SHADOW.into(), HeaderValue::new(verdict.reason())));
-        measures.push(Metric::Shadow { rule: asked.rule.clone(), verdict }.once());
+        measures.push(Metric::Shadow { rule: asked.rule_of(denial.check).name.clone(), verdict }.once());
     }
-    let (verdict, label) = if answer.allowed {
-        marks.extend(asked.style.limits.lines(&answer.results));
-        (Verdict::Pass { response_headers: marks, refund: refund(asked, answer) }, VerdictLabel::Allowed)
-    } else {
-        let reason = decisive(&answer.results).map_or(Reason::OverLimit, |result| result.reason);
-        let label = VerdictLabel::from(reason);
-        (Verdict::Reject(Rejection::denied(answer, label, asked).with(marks)), label)
-    };
-    Judgement { verdict, label, failure: None, measures, log: None }
-}
-
-fn refund(asked: &Asked, answer: &CheckAnswer) -> Option<Refund> {
-    let only_status = asked.only_status.clone()?;
-    let (checks, charge) = (asked.question.checks.clone(), answer.charge.clone());
-    Some(Refund { rule: asked.rule.clone(), checks, charge, only_status, timeout: asked.timeout })
+    if answer.allowed {
+        let rule = asked.last();
+        marks.extend(rule.style.limits.lines(&answer.results));
+        let verdict = Verdict::Pass { response_headers: marks, refund: Refund::new(asked, answer) };
+        return Judgement {
+            verdict,
+            label: VerdictLabel::Allowed,
+            rule: rule.name.clone(),
+            failure: None,
+            measures,
+            log: None,
+        };
+    }
+    let denial = decisive(&answer.results);
+    let rule = denial.map_or(asked.last(), |result| asked.rule_of(result.check));
+    let label = VerdictLabel::from(denial.map_or(Reason::OverLimit, |result| result.reason));
+    let rejection = Rejection::denied(answer, label, &rule.style, asked.grpc).with(marks);
+    Judgement {
+        verdict: Verdict::Reject(rejection),
+        label,
+        rule: rule.name.clone(),
+        failure: None,
+        measures,
+        log: None,
+    }
 }

@@ -1,54 +1,42 @@
 //! Which requests a rule is for.
 
-use crate::{Field, NormalPath, Request};
+use crate::{
+    header_match::{HeaderMatch, Lines},
+    host::HostMatch,
+    network::Network,
+    path_match::PathMatch,
+    view::View,
+};
 
-/// What a request must be for a rule to match; without conditions every request is.
+/// What a request must be for a rule to match; each condition that is there must hold, and without any every request
+/// matches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Matcher {
-    /// One of these methods, in the very letters; any when none.
+    /// One of these methods, in the very letters.
     pub methods: Option<Vec<String>>,
-    /// A path like this; any when none.
+    /// A path like this.
     pub path: Option<PathMatch>,
-}
-
-/// A condition on the normalised path.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PathMatch {
-    /// This path alone.
-    Exact(NormalPath),
-    /// Every path that begins with these characters: `/api` also takes `/apiary`, as in Envoy's routes.
-    Prefix(NormalPath),
-}
-
-/// The parts of a request that matching looks at, read once for all rules.
-#[derive(Debug)]
-pub(crate) struct Target<'a> {
-    method: &'a [u8],
-    path: NormalPath,
-}
-
-impl<'a> Target<'a> {
-    pub(crate) fn of(request: &'a dyn Request) -> Self {
-        let pseudo = |name| match request.headers().get(name) {
-            Field::One(value) => value,
-            Field::Absent | Field::Several => &[],
-        };
-        Self { method: pseudo(":method"), path: NormalPath::of(pseudo(":path")) }
-    }
+    /// For one of these hosts.
+    pub hosts: Option<Vec<HostMatch>>,
+    /// All of these.
+    pub headers: Vec<HeaderMatch>,
+    /// From an address in one of these ranges. A client without address, at a unix socket, is in none.
+    pub client: Option<Vec<Network>>,
+    /// On one of these routes of the proxy.
+    pub route: Option<Vec<String>>,
 }
 
 impl Matcher {
-    pub(crate) fn matches(&self, target: &Target<'_>) -> bool {
-        let method = |methods: &Vec<String>| methods.iter().any(|method| method.as_bytes() == target.method);
-        self.methods.as_ref().is_none_or(method) && self.path.as_ref().is_none_or(|path| path.matches(&target.path))
+    pub(crate) fn matches(&self, view: &View<'_>, lines: Lines) -> bool {
+        one(self.methods.as_ref(), |method| method.as_bytes() == view.method())
+            && self.path.as_ref().is_none_or(|path| path.matches(view))
+            && one(self.hosts.as_ref(), |host| host.matches(view.host()))
+            && one(self.route.as_ref(), |route| view.route() == Some(route.as_bytes()))
+            && one(self.client.as_ref(), |network| view.client().is_some_and(|ip| network.contains(ip)))
+            && self.headers.iter().all(|header| header.matches(view.request().headers(), lines))
     }
 }
 
-impl PathMatch {
-    fn matches(&self, path: &NormalPath) -> bool {
-        match self {
-            Self::Exact(exact) => exact == path,
-            Self::Prefix(prefix) => path.as_str().starts_with(prefix.as_str()),
-        }
-    }
+fn one<T>(allowed: Option<&Vec<T>>, is: impl FnMut(&T) -> bool) -> bool {
+    allowed.is_none_or(|allowed| allowed.iter().any(is))
 }

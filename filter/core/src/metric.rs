@@ -14,8 +14,18 @@ pub enum Metric {
         /// What became of them.
         verdict: VerdictLabel,
     },
-    /// Requests that no rule is for, or that one exempts.
+    /// Requests that no rule is for, that one exempts, or whose limits were all skipped.
     Unmatched,
+    /// Limits that were skipped, because a request lacked the value of their key.
+    Skipped {
+        /// The rule.
+        rule: Name,
+    },
+    /// Limits whose policy or cost is the default, because a request said something that could not be taken.
+    Fallbacks {
+        /// The rule.
+        rule: Name,
+    },
     /// Requests that a limit in shadow would have denied.
     Shadow {
         /// The rule.
@@ -89,6 +99,8 @@ impl Metric {
             Self::BreakerOpen => MetricKind::Gauge,
             Self::Requests { .. }
             | Self::Unmatched
+            | Self::Skipped { .. }
+            | Self::Fallbacks { .. }
             | Self::Shadow { .. }
             | Self::CalloutFailures { .. }
             | Self::DenyCacheHits { .. }
@@ -104,6 +116,8 @@ impl Metric {
         name.push_str(match self {
             Self::Requests { .. } => "requests_total",
             Self::Unmatched => "unmatched_total",
+            Self::Skipped { .. } => "skipped_total",
+            Self::Fallbacks { .. } => "fallbacks_total",
             Self::Shadow { .. } => "shadow_total",
             Self::CalloutMs => "callout_ms",
             Self::CalloutFailures { .. } => "callout_failures_total",
@@ -126,9 +140,11 @@ impl Metric {
                 label("rule", rule.as_str());
                 label("verdict", verdict.as_str());
             }
-            Self::DenyCacheHits { rule } | Self::LocalOverflow { rule } | Self::Refunds { rule } => {
-                label("rule", rule.as_str());
-            }
+            Self::Skipped { rule }
+            | Self::Fallbacks { rule }
+            | Self::DenyCacheHits { rule }
+            | Self::LocalOverflow { rule }
+            | Self::Refunds { rule } => label("rule", rule.as_str()),
             Self::CalloutFailures { kind } => label("kind", kind.as_str()),
             Self::Unmatched | Self::CalloutMs | Self::BreakerOpen => {}
         }

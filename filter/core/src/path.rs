@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use crate::percent::{self, triplet};
+
 /// A path without its query, normalised: always begins with `/`, printable ASCII only.
 ///
 /// - `%6C` and `l` are one character (RFC 3986 section 6.2.2.2), and so is every other character that can stand in a
@@ -11,7 +13,8 @@ use std::fmt::Write as _;
 /// - `.` and `..` segments are resolved (RFC 3986 section 5.2.4), then empty segments go: the order of Envoy's
 ///   `normalize_path` and `merge_slashes`.
 ///
-/// Letter case, a slash at the end and `;parameters` stay as they are.
+/// Letter case, a slash at the end and `;parameters` stay as they are: to HTTP each makes another path. For a server that
+/// sees it otherwise a rule can say so (`ignore_case`, `trailing_slash`, a `regex` such as `/login(;.*)?`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NormalPath(String);
 
@@ -28,6 +31,22 @@ impl NormalPath {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// A segment, counted from 0, with its characters decoded; none when the path has fewer, or when it is the empty one
+    /// after a slash at the end.
+    pub(crate) fn segment(&self, index: usize) -> Option<Vec<u8>> {
+        let segment = segments(&self.0).nth(index).filter(|segment| !segment.is_empty())?;
+        Some(percent::decode(segment.as_bytes()))
+    }
+
+    pub(crate) fn to_lower_case(&self) -> Self {
+        Self(self.0.to_ascii_lowercase())
+    }
+}
+
+/// What stands between the slashes.
+pub(crate) fn segments(path: &str) -> impl Iterator<Item = &str> {
+    path.strip_prefix('/').unwrap_or(path).split('/')
 }
 
 /// Each character in its one spelling.
@@ -44,14 +63,6 @@ fn respell(path: &[u8]) -> String {
         }
     }
     text
-}
-
-/// The byte that two hex digits stand for, and what follows them.
-fn triplet(after_percent: &[u8]) -> Option<(u8, &[u8])> {
-    let (digits, rest) = after_percent.split_first_chunk::<2>()?;
-    // `from_str_radix` alone would take a sign.
-    let digits = std::str::from_utf8(digits).ok().filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))?;
-    u8::from_str_radix(digits, 16).ok().map(|byte| (byte, rest))
 }
 
 fn push(text: &mut String, byte: u8, literally: bool) {

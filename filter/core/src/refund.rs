@@ -2,9 +2,9 @@
 
 use std::rc::Rc;
 
-use sluicegate_wire::{Check, Name, RefundRequest};
+use sluicegate_wire::{Check, CheckAnswer, Cost, RefundRequest};
 
-use crate::{HeaderValue, Measure, Metric, Timeout, callout, config::Service};
+use crate::{Asked, HeaderValue, Measure, Metric, Rule, Timeout, callout, config::Service};
 
 /// The statuses of responses that stay charged; one at least.
 pub type OnlyStatus = Rc<[u16]>;
@@ -13,11 +13,8 @@ pub type OnlyStatus = Rc<[u16]>;
 /// gRPC call, whatever its own status, when the HTTP status (200 as a rule) is listed.
 #[derive(Debug)]
 pub struct Refund {
-    pub(crate) rule: Name,
-    pub(crate) checks: Vec<Check>,
-    pub(crate) charge: Option<String>,
-    pub(crate) only_status: OnlyStatus,
-    pub(crate) timeout: Timeout,
+    asked: Asked,
+    charge: Option<String>,
 }
 
 /// One `POST /v1/refund`, ready to send, whose answer nobody waits for.
@@ -34,19 +31,30 @@ pub struct RefundCallout {
 }
 
 impl Refund {
+    /// None when none of the rules gives anything back.
+    pub(crate) fn new(asked: &Asked, answer: &CheckAnswer) -> Option<Self> {
+        let gives = asked.parts().any(|(rule, _)| rule.only_status.is_some());
+        gives.then(|| Self { asked: asked.clone(), charge: answer.charge.clone() })
+    }
+
     /// What to send now that the response has this status; none when the charge stays. A status that can't be read
     /// leaves it too.
     #[must_use]
     pub fn callout(self, status: Option<u16>, service: &Service) -> Option<RefundCallout> {
-        if self.only_status.contains(&status?) {
-            return None;
-        }
-        let request = RefundRequest { checks: self.checks, charge: self.charge };
+        let status = status?;
+        let gives = |rule: &Rule| rule.only_status.as_ref().is_some_and(|only| !only.contains(&status));
+        let rule = self.asked.parts().map(|(rule, _)| rule).filter(|rule| gives(rule)).last()?.name.clone();
+        // The charge speaks of every check that was asked, so all travel back; a rule that keeps its charge gets 0 tokens.
+        let checks = self.asked.parts().flat_map(|(rule, checks)| {
+            let gives = gives(rule);
+            checks.iter().map(move |check| Check { cost: if gives { check.cost } else { Cost::ZERO }, ..check.clone() })
+        });
+        let request = RefundRequest { checks: checks.collect(), charge: self.charge };
         Some(RefundCallout {
-            headers: callout::headers(service, "/v1/refund", self.timeout),
+            headers: callout::headers(service, "/v1/refund", self.asked.timeout),
             body: serde_json::to_vec(&request).unwrap_or_default(),
-            timeout: self.timeout,
-            measure: Metric::Refunds { rule: self.rule }.once(),
+            timeout: self.asked.timeout,
+            measure: Metric::Refunds { rule }.once(),
         })
     }
 }

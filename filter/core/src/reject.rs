@@ -2,7 +2,7 @@
 
 use sluicegate_wire::{CheckAnswer, Problem, header};
 
-use crate::{Asked, HeaderLine, HeaderValue, RejectStatus, VerdictLabel};
+use crate::{HeaderLine, HeaderName, HeaderValue, RejectStatus, RejectStyle, Style, VerdictLabel};
 
 /// A response that the filter makes itself.
 #[derive(Debug)]
@@ -40,27 +40,41 @@ impl GrpcStatus {
 const FAILURE_RETRY_AFTER_S: u64 = 1;
 
 impl Rejection {
-    /// A request that a limit denied, in the rule's style.
-    pub(crate) fn denied(answer: &CheckAnswer, label: VerdictLabel, asked: &Asked) -> Self {
-        let style = &asked.style.reject;
+    /// A request that a limit denied, in the style of the rule that it is of.
+    pub(crate) fn denied(answer: &CheckAnswer, label: VerdictLabel, style: &Style, grpc: bool) -> Self {
         let limits = header::denying(&answer.results);
-        let mut rejection = if asked.grpc {
-            Self::new(style.status, label, format!("{}: {}", label.reason(), limits.join(", ")))
-        } else {
-            let (body, content_type) = match &style.body {
-                Some(body) => (body.clone(), "text/plain; charset=utf-8"),
-                None => (Problem::quota_exceeded(style.status.code(), limits).to_json(), Problem::CONTENT_TYPE),
-            };
-            let own = style.headers.iter().find(|(name, _)| name.as_str() == CONTENT_TYPE);
-            let content_type = own.map_or_else(|| HeaderValue::new(content_type), |(_, value)| value.clone());
-            Self::http(style.status, label, body, content_type)
-        };
-        rejection.grpc_status = GrpcStatus::ResourceExhausted;
-        let added = style.headers.iter().filter(|(name, _)| name.as_str() != CONTENT_TYPE);
-        rejection
+        let message = || format!("{}: {}", label.reason(), limits.join(", "));
+        let message = grpc.then(message);
+        let problem = Problem::quota_exceeded(style.reject.status.code(), limits);
+        Self::styled(label, &style.reject, message, &problem)
             .retry_after(header::retry_after(&answer.results))
-            .with(asked.style.limits.lines(&answer.results))
-            .with(added.map(|(name, value)| (name.as_str().to_owned().into(), value.clone())))
+            .with(style.limits.lines(&answer.results))
+            .with(style.reject.headers.iter().filter_map(added))
+    }
+
+    /// A request without the value that a limit of the rule demands. Waiting doesn't help.
+    pub(crate) fn missing_key(style: &Style, grpc: bool) -> Self {
+        const DETAIL: &str = "The request lacks what it would be counted by.";
+        let message = grpc.then(|| DETAIL.to_owned());
+        let problem = Problem::plain(style.reject.status.code(), "Missing key", DETAIL);
+        Self::styled(VerdictLabel::MissingKey, &style.reject, message, &problem)
+            .with(style.reject.headers.iter().filter_map(added))
+    }
+
+    fn styled(label: VerdictLabel, style: &RejectStyle, grpc_message: Option<String>, problem: &Problem) -> Self {
+        let rejection = match grpc_message {
+            Some(message) => Self::new(style.status, label, message),
+            None => {
+                let (body, content_type) = match &style.body {
+                    Some(body) => (body.clone(), "text/plain; charset=utf-8"),
+                    None => (problem.to_json(), Problem::CONTENT_TYPE),
+                };
+                let own = style.headers.iter().find(|(name, _)| name.as_str() == CONTENT_TYPE);
+                let content_type = own.map_or_else(|| HeaderValue::new(content_type), |(_, value)| value.clone());
+                Self::http(style.status, label, body, content_type)
+            }
+        };
+        Self { grpc_status: GrpcStatus::ResourceExhausted, ..rejection }
     }
 
     /// A request that a closed failure verdict rejects.
@@ -110,3 +124,8 @@ impl Rejection {
 }
 
 const CONTENT_TYPE: &str = "content-type";
+
+/// A header of a style; its content type goes with the body.
+fn added((name, value): &(HeaderName, HeaderValue)) -> Option<HeaderLine> {
+    (name.as_str() != CONTENT_TYPE).then(|| (name.as_str().to_owned().into(), value.clone()))
+}

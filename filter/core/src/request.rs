@@ -47,12 +47,18 @@ impl Headers {
     /// they don't make a new value.
     #[must_use]
     pub fn get(&self, name: &str) -> Field<'_> {
-        let mut values = self.0.iter().filter(|(sent, _)| sent.eq_ignore_ascii_case(name.as_bytes()));
+        let mut values = self.all(name);
         match (values.next(), values.next()) {
             (None, _) => Field::Absent,
-            (Some((_, value)), None) => Field::One(value.trim_ascii()),
+            (Some(value), None) => Field::One(value),
             (Some(_), Some(_)) => Field::Several,
         }
+    }
+
+    /// Every value sent under a name, in order, as [`get`](Self::get) would show it.
+    pub(crate) fn all<'a, 'n>(&'a self, name: &'n str) -> impl Iterator<Item = &'a [u8]> + use<'a, 'n> {
+        let lines = self.0.iter().filter(|(sent, _)| sent.eq_ignore_ascii_case(name.as_bytes()));
+        lines.map(|(_, value)| value.trim_ascii())
     }
 
     /// The header lines in order, as (name, value).

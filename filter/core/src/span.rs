@@ -2,11 +2,8 @@
 
 use std::{num::NonZeroU64, str::FromStr};
 
-use serde::Deserialize;
-
 /// A whole number of milliseconds, from 1 ms to 366 days.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Span(NonZeroU64);
 
 impl Span {
@@ -48,14 +45,6 @@ impl FromStr for Span {
         };
         let number: u64 = digits.parse().map_err(|_| SpanError)?;
         Self::from_ms(number.checked_mul(unit_ms).ok_or(SpanError)?)
-    }
-}
-
-impl TryFrom<String> for Span {
-    type Error = SpanError;
-
-    fn try_from(text: String) -> Result<Self, SpanError> {
-        text.parse()
     }
 }
 

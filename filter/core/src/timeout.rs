@@ -2,12 +2,9 @@
 
 use std::{num::NonZeroU32, str::FromStr, time::Duration};
 
-use serde::Deserialize;
-
 /// A whole number of milliseconds from 1 to 60,000. A proxy reads anything under 1 ms as "no timeout", so zero has no
 /// representation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Timeout(NonZeroU32);
 
 impl Timeout {
@@ -68,14 +65,6 @@ impl FromStr for Timeout {
         }
         let number: u32 = digits.parse().map_err(|_| TimeoutError)?;
         Self::from_ms(number.checked_mul(unit_ms).ok_or(TimeoutError)?)
-    }
-}
-
-impl TryFrom<String> for Timeout {
-    type Error = TimeoutError;
-
-    fn try_from(text: String) -> Result<Self, TimeoutError> {
-        text.parse()
     }
 }
 

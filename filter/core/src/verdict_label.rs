@@ -13,6 +13,8 @@ pub enum VerdictLabel {
     Banned,
     /// Denied: costs more than the limit ever holds.
     Never,
+    /// Denied: lacks the value that a limit demands.
+    MissingKey,
     /// Passed without an answer of the service, without having been counted.
     FailureOpen,
     /// Rejected for want of an answer of the service.
@@ -33,6 +35,7 @@ impl VerdictLabel {
             Self::OverLimit
             | Self::Banned
             | Self::Never
+            | Self::MissingKey
             | Self::FailureOpen
             | Self::FailureClosed
             | Self::FailureLocal => self.reason(),
@@ -48,6 +51,7 @@ impl VerdictLabel {
             Self::OverLimit => Reason::OverLimit.as_str(),
             Self::Banned => Reason::Banned.as_str(),
             Self::Never => Reason::Never.as_str(),
+            Self::MissingKey => "missing_key",
             Self::FailureOpen => "failure_open",
             Self::FailureClosed => "failure_closed",
             Self::FailureLocal | Self::FailureLocalDenied => "failure_local",
@@ -59,6 +63,7 @@ impl VerdictLabel {
         match self {
             Self::Banned => "sluicegate_banned",
             Self::Never => "sluicegate_never",
+            Self::MissingKey => "sluicegate_missing_key",
             Self::FailureOpen | Self::FailureClosed => "sluicegate_failure_closed",
             Self::FailureLocal | Self::FailureLocalDenied => "sluicegate_failure_local",
             Self::Allowed | Self::OverLimit => "sluicegate_over_limit",

@@ -1,14 +1,14 @@
 //! What one worker remembers from request to request under one configuration.
 
-use sluicegate_wire::Name;
-
 use crate::{
     Asked, Callout, Config, Decision, Failure, FailureKind, FailureLog, Judgement, Measure, Metric, Outcome, Request,
     SharedData,
     breaker::{Breaker, Permit},
     decide,
     deny_cache::DenyCache,
-    judge, read,
+    judge,
+    judge::missing_key,
+    read,
 };
 
 /// The memory of a worker: its breaker, the denials of a moment ago, and what it logged.
@@ -23,16 +23,11 @@ pub struct Worker {
 #[derive(Debug)]
 pub enum Step {
     /// Pass it: no limit is for it.
-    Pass(Measure),
+    Pass(Vec<Measure>),
     /// Hold it and make this callout; then [`Worker::finish`], or [`Worker::abandon`] when the request is gone.
     Ask(Callout, Ticket),
     /// This is decided already.
-    Done {
-        /// What becomes of it.
-        judgement: Judgement,
-        /// The rule that decided.
-        rule: Name,
-    },
+    Done(Judgement),
 }
 
 /// A callout under way.
@@ -65,19 +60,23 @@ impl Worker {
     /// A request comes in.
     pub fn begin(&mut self, config: &Config, request: &dyn Request, around: Surroundings<'_>) -> Step {
         let callout = match decide(config, request) {
-            Decision::Pass => return Step::Pass(Metric::Unmatched.once()),
+            Decision::Pass { mut measures } => {
+                measures.push(Metric::Unmatched.once());
+                return Step::Pass(measures);
+            }
+            Decision::Deny { rule, grpc } => return Step::Done(missing_key(&rule, grpc)),
             Decision::Ask(callout) => callout,
         };
         if let Some(answer) = self.deny_cache.get(&callout.asked.question, around.now_ms) {
             let mut judgement = judge(&callout.asked, Ok(&answer), around);
-            judgement.measures.push(Metric::DenyCacheHits { rule: callout.asked.rule.clone() }.once());
-            return Step::Done { judgement, rule: callout.asked.rule };
+            judgement.measures.push(Metric::DenyCacheHits { rule: judgement.rule.clone() }.once());
+            return Step::Done(judgement);
         }
         match self.breaker.admit(around.now_ms, callout.timeout) {
             Some(permit) => Step::Ask(callout, Ticket { permit, since_ms: around.now_ms }),
             None => {
                 let failure = Failure::new(FailureKind::BreakerOpen, "too many failures a moment ago");
-                Step::Done { judgement: self.fail(&callout.asked, failure, around), rule: callout.asked.rule }
+                Step::Done(self.fail(&callout.asked, failure, around))
             }
         }
     }
@@ -124,7 +123,7 @@ impl Worker {
     }
 
     fn fail(&mut self, asked: &Asked, failure: Failure, around: Surroundings<'_>) -> Judgement {
-        let log = self.failures.note(around.now_ms, &asked.rule, &failure);
+        let log = self.failures.note(around.now_ms, &asked.last().name, &failure);
         Judgement { log, ..judge(asked, Err(failure), around) }
     }
 }

@@ -15,7 +15,7 @@ const MISSING: &str = r#"{"sha256":"00000000000000000000000000000000000000000000
 
 /// The rule that a request is asked about.
 fn check_rule(method: &str, path: &str, expected: Option<&str>) {
-    let rule = question(&TestRequest::new(method, path)).map(|callout| callout.asked.rule.to_string());
+    let rule = question(&TestRequest::new(method, path)).map(|callout| callout.asked.last().name.to_string());
     assert_eq!(rule.as_deref(), expected, "{method} {path}");
 }
 

@@ -50,7 +50,7 @@ impl Proxy {
     #[track_caller]
     fn without_callout(&mut self, key: &str) -> Judgement {
         match self.begin(key) {
-            Step::Done { judgement, .. } => judgement,
+            Step::Done(judgement) => judgement,
             step => panic!("not decided: {step:?}"),
         }
     }
@@ -187,7 +187,7 @@ fn local_buckets_pass_what_they_hold_and_say_when_to_come_back() {
             let step = proxy.begin(key);
             let judgement = match step {
                 Step::Ask(callout, ticket) => proxy.finish(&callout.asked, ticket, Outcome::Lost),
-                Step::Done { judgement, .. } => judgement,
+                Step::Done(judgement) => judgement,
                 Step::Pass(_) => panic!("passed"),
             };
             assert_eq!(judgement.label, VerdictLabel::FailureLocal);

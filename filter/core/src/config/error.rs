@@ -24,20 +24,3 @@ impl ConfigError {
         Self::Field { path: path.into(), problem: problem.into() }
     }
 }
-
-impl From<serde_path_to_error::Error<serde_json::Error>> for ConfigError {
-    fn from(error: serde_path_to_error::Error<serde_json::Error>) -> Self {
-        let path = match error.path().to_string().as_str() {
-            "." => "configuration".to_owned(),
-            path => path.to_owned(),
-        };
-        let error = error.into_inner();
-        if !error.is_data() {
-            return Self::Syntax(error.to_string());
-        }
-        // The proxy writes the configuration anew on one line: the path says where, the position nothing.
-        let position = format!(" at line {} column {}", error.line(), error.column());
-        let problem = error.to_string();
-        Self::field(path, problem.strip_suffix(&position).unwrap_or(&problem))
-    }
-}

@@ -1,239 +1,106 @@
 //! The configuration as written: which fields there are, and the form of each.
 
-use std::{collections::BTreeMap, fmt, marker::PhantomData};
-
-use serde::{
-    Deserialize, Deserializer,
-    de::{self, MapAccess, value::MapAccessDeserializer},
-};
-use sluicegate_wire::{Cost, Name};
+use serde_json::Value;
+use sluicegate_wire::Name;
 
 use super::{
-    ConfigError, protobuf,
+    ConfigError,
+    forms::{Named, SecretText},
+    json,
+    node::object,
+    protobuf,
+    raw_choice::{RawCost, RawPolicy},
     raw_failure::RawOnFailure,
-    raw_runtime::{RawBreaker, RawCharge, RawDenyCache, RawMetrics, RawReject},
+    raw_key::RawKeyPart,
+    raw_match::RawMatch,
+    raw_runtime::{RawBreaker, RawCharge, RawDenyCache, RawLimitHeader, RawMetrics, RawReject},
 };
 use crate::Timeout;
 
-/// Reads the object, from JSON or else from a Struct, whose first bytes (a line feed, a length, a line feed) are no
-/// configuration in JSON. Unknown fields are errors.
-pub(super) fn read(bytes: &[u8]) -> Result<RawConfig, ConfigError> {
+/// The object, from JSON or else from a Struct, whose first bytes (a line feed, a length, a line feed) are no
+/// configuration in JSON.
+pub(super) fn parse(bytes: &[u8]) -> Result<Value, ConfigError> {
     if bytes.trim_ascii().is_empty() {
         return Err(ConfigError::Empty);
     }
-    read_json(bytes).or_else(|error| match protobuf::decode_struct(bytes) {
-        // Through text, so that the filter carries one deserializer and not two.
-        Some(object) => read_json(object.to_string().as_bytes()),
-        None => Err(error),
-    })
+    json::parse(bytes).or_else(|error| protobuf::decode_struct(bytes).ok_or(error))
 }
 
-fn read_json(json: &[u8]) -> Result<RawConfig, ConfigError> {
-    let mut deserializer = serde_json::Deserializer::from_slice(json);
-    let Object(raw) = serde_path_to_error::deserialize(&mut deserializer)?;
-    deserializer.end().map_err(|error| ConfigError::Syntax(error.to_string()))?;
-    Ok(raw)
+/// The filter's configuration.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
+pub(super) struct RawConfig<'a> {
+    /// How to reach the service.
+    pub(super) service: RawService<'a>,
+    /// Goes into the digests of secrets; the service needs the same. Without it, or empty, they are plain SHA-256.
+    pub(super) key_pepper: Option<SecretText<'a>>,
+    /// The first rule that matches a request decides; a request that none matches passes.
+    pub(super) rules: Vec<RawRule<'a>>,
+    /// Judge and mark, but reject nothing. False without.
+    pub(super) shadow: Option<bool>,
+    /// When callouts pause.
+    pub(super) breaker: Option<RawBreaker>,
+    /// Which denials are kept.
+    pub(super) deny_cache: Option<RawDenyCache>,
+    /// How denials look.
+    pub(super) reject: Option<RawReject<'a>>,
+    /// Which headers show the state of the limits. `[rate_limit]` without.
+    pub(super) headers: Option<Vec<RawLimitHeader>>,
+    /// How the filter's metrics are named.
+    pub(super) metrics: Option<RawMetrics>,
 }
+object!(RawConfig<'a> { service, key_pepper, rules, shadow, breaker, deny_cache, reject, headers, metrics });
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RawConfig {
-    pub(super) service: Object<RawService>,
-    #[serde(default)]
-    pub(super) key_pepper: SecretText,
-    pub(super) rules: Vec<Object<RawRule>>,
-    #[serde(default)]
-    pub(super) shadow: bool,
-    #[serde(default)]
-    pub(super) breaker: Object<RawBreaker>,
-    #[serde(default)]
-    pub(super) deny_cache: Object<RawDenyCache>,
-    #[serde(default)]
-    pub(super) reject: Object<RawReject>,
-    #[serde(default, deserialize_with = "present")]
-    pub(super) headers: Option<Vec<String>>,
-    #[serde(default)]
-    pub(super) metrics: Object<RawMetrics>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RawService {
-    pub(super) cluster: String,
-    #[serde(default = "default_authority")]
-    pub(super) authority: String,
-    #[serde(default)]
-    pub(super) timeout: Timeout,
-    #[serde(default)]
-    pub(super) headers: BTreeMap<String, SecretText>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RawRule {
-    pub(super) name: Name,
-    #[serde(default, rename = "match")]
-    pub(super) matcher: Object<RawMatch>,
-    pub(super) limits: Vec<Object<RawLimit>>,
-    #[serde(default, deserialize_with = "present")]
+/// How to reach the service.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
+pub(super) struct RawService<'a> {
+    /// The proxy's name for the service's cluster.
+    pub(super) cluster: &'a str,
+    /// The `:authority` of callouts. `sluicegate` without.
+    pub(super) authority: Option<&'a str>,
+    /// How long a request waits for the service. `25ms` without.
     pub(super) timeout: Option<Timeout>,
-    #[serde(default)]
-    pub(super) on_failure: RawOnFailure,
-    #[serde(default)]
-    pub(super) shadow: bool,
-    #[serde(default, deserialize_with = "present")]
-    pub(super) reject: Option<Object<RawReject>>,
-    #[serde(default, deserialize_with = "present")]
-    pub(super) charge: Option<Object<RawCharge>>,
+    /// Headers to add to each callout, such as a token.
+    pub(super) headers: Option<Named<'a, SecretText<'a>>>,
 }
+object!(RawService<'a> { cluster, authority, timeout, headers });
 
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RawMatch {
-    #[serde(default, deserialize_with = "present")]
-    pub(super) methods: Option<Vec<String>>,
-    #[serde(default, deserialize_with = "present")]
-    pub(super) path: Option<Object<RawPath>>,
+/// A rule: which requests, which limits, and what to do without an answer.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
+pub(super) struct RawRule<'a> {
+    /// Its name, unlike that of any other rule.
+    #[cfg_attr(feature = "schema", schemars(with = "super::schema::Name"))]
+    pub(super) name: Name,
+    /// The requests it is for. Every request without.
+    #[cfg_attr(feature = "schema", schemars(rename = "match"))]
+    pub(super) matcher: Option<RawMatch<'a>>,
+    /// What to ask the service. `[]` exempts the request from the rules below.
+    pub(super) limits: Vec<RawLimit<'a>>,
+    /// Ask about these limits, then go on matching: those of later rules come in addition. False without.
+    #[cfg_attr(feature = "schema", schemars(rename = "continue"))]
+    pub(super) go_on: Option<bool>,
+    /// How long a request waits for the service. The service's timeout without.
+    pub(super) timeout: Option<Timeout>,
+    /// What to do without an answer of the service. `open` without.
+    pub(super) on_failure: Option<RawOnFailure>,
+    /// Judge and mark, but reject nothing. False without.
+    pub(super) shadow: Option<bool>,
+    /// How denials look. Without, as the top level says.
+    pub(super) reject: Option<RawReject<'a>>,
+    /// What stays charged. Everything without.
+    pub(super) charge: Option<RawCharge>,
 }
+object!(RawRule<'a> { name, matcher = "match", limits, go_on = "continue", timeout, on_failure, shadow, reject, charge });
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RawPath {
-    #[serde(default, deserialize_with = "present")]
-    pub(super) exact: Option<String>,
-    #[serde(default, deserialize_with = "present")]
-    pub(super) prefix: Option<String>,
+/// One question: a policy about a key.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
+pub(super) struct RawLimit<'a> {
+    /// A policy of the service.
+    pub(super) policy: RawPolicy<'a>,
+    /// Who is counted: 1 to 8 parts.
+    pub(super) key: Vec<RawKeyPart<'a>>,
+    /// Tokens that one request takes. 1 without.
+    pub(super) cost: Option<RawCost<'a>>,
+    /// Judge and mark, but reject nothing. False without.
+    pub(super) shadow: Option<bool>,
 }
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RawLimit {
-    pub(super) policy: Name,
-    pub(super) key: Vec<RawKeyPart>,
-    #[serde(default)]
-    pub(super) cost: Cost,
-    #[serde(default)]
-    pub(super) shadow: bool,
-}
-
-/// `client_ip`, or an object.
-pub(super) enum RawKeyPart {
-    ClientIp,
-    Header(RawHeaderPart),
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RawHeaderPart {
-    pub(super) header: String,
-    #[serde(default)]
-    pub(super) secret: bool,
-    #[serde(default, rename = "missing")]
-    _missing: RawMissing,
-}
-
-/// What a missing part means; `shared` is the one way there is.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum RawMissing {
-    #[default]
-    Shared,
-}
-
-fn default_authority() -> String {
-    "sluicegate".to_owned()
-}
-
-/// A field that may be left out, but not be `null`: an empty value in YAML is an oversight, not a default.
-pub(super) fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
-    T::deserialize(deserializer).map(Some)
-}
-
-/// An object and nothing else. What serde derives also takes a list of values in the order of the fields, and `match: []`
-/// would match everything.
-#[derive(Default)]
-pub(super) struct Object<T>(pub(super) T);
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(ObjectVisitor(PhantomData))
-    }
-}
-
-struct ObjectVisitor<T>(PhantomData<T>);
-
-impl<'de, T: Deserialize<'de>> de::Visitor<'de> for ObjectVisitor<T> {
-    type Value = Object<T>;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Object<T>, A::Error> {
-        T::deserialize(MapAccessDeserializer::new(map)).map(Object)
-    }
-}
-
-/// A type that has a short form, one word, and a long form, an object.
-pub(super) trait WordOrObject<'de>: Sized {
-    const EXPECTING: &'static str;
-
-    fn word(word: &str) -> Option<Self>;
-    fn object<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error>;
-}
-
-impl<'de> WordOrObject<'de> for RawKeyPart {
-    const EXPECTING: &'static str = "client_ip or an object with header, secret and missing";
-
-    fn word(word: &str) -> Option<Self> {
-        (word == "client_ip").then_some(Self::ClientIp)
-    }
-
-    fn object<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
-        RawHeaderPart::deserialize(MapAccessDeserializer::new(map)).map(Self::Header)
-    }
-}
-
-pub(super) struct WordOrObjectVisitor<T>(PhantomData<T>);
-
-impl<T> WordOrObjectVisitor<T> {
-    pub(super) const fn new() -> Self {
-        Self(PhantomData)
-    }
-}
-
-impl<'de, T: WordOrObject<'de>> de::Visitor<'de> for WordOrObjectVisitor<T> {
-    type Value = T;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(T::EXPECTING)
-    }
-
-    fn visit_str<E: de::Error>(self, word: &str) -> Result<T, E> {
-        T::word(word).ok_or_else(|| E::invalid_value(de::Unexpected::Str(word), &self))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
-        T::object(map)
-    }
-}
-
-impl<'de> Deserialize<'de> for RawKeyPart {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(WordOrObjectVisitor(PhantomData))
-    }
-}
-
-/// Text that may be a secret: without quotes it may be read as a number, and serde's error would show it.
-#[derive(Default)]
-pub(super) struct SecretText(pub(super) String);
-
-impl<'de> Deserialize<'de> for SecretText {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = serde_json::Value::deserialize(deserializer)?;
-        match value {
-            serde_json::Value::String(text) => Ok(Self(text)),
-            _ => Err(de::Error::custom("must be a text: put it in quotes")),
-        }
-    }
-}
+object!(RawLimit<'a> { policy, key, cost, shadow });

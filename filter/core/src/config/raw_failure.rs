@@ -1,12 +1,11 @@
 //! `on_failure` as written.
 
-use serde::{
-    Deserialize, Deserializer,
-    de::{self, MapAccess, value::MapAccessDeserializer},
+use super::{
+    ConfigError,
+    forms::Whole,
+    node::{Node, Read, object},
 };
-
-use super::raw::{Object, WordOrObject, WordOrObjectVisitor, present};
-use crate::Span;
+use crate::{LocalLimit, Span};
 
 /// `open`, `closed`, `{closed: {status}}`, or `{local: {capacity, refill, per, slots}}`.
 #[derive(Default)]
@@ -17,54 +16,50 @@ pub(super) enum RawOnFailure {
     Local(RawLocal),
 }
 
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// Reject.
+#[derive(Default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub(super) struct RawClosed {
-    /// A proxy may write whole numbers as `503.0`.
-    #[serde(default, deserialize_with = "present")]
-    pub(super) status: Option<f64>,
+    /// The status. 429 without.
+    pub(super) status: Option<Whole<400, 599>>,
 }
+object!(RawClosed { status });
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+/// Count in this proxy: a token bucket for each subject of the rule.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub(super) struct RawLocal {
-    pub(super) capacity: f64,
-    pub(super) refill: f64,
+    /// The most tokens of a bucket.
+    pub(super) capacity: Whole<1, { 1 << 53 }>,
+    /// So many tokens come in `per`.
+    pub(super) refill: Whole<1, { 1 << 53 }>,
+    /// The time in which `refill` tokens come.
     pub(super) per: Span,
-    #[serde(default, deserialize_with = "present")]
-    pub(super) slots: Option<f64>,
+    /// The most buckets of the rule. 4096 without.
+    pub(super) slots: Option<Whole<{ LocalLimit::MIN_SLOTS as u64 }, { LocalLimit::MAX_SLOTS as u64 }>>,
 }
+object!(RawLocal { capacity, refill, per, slots });
 
-impl<'de> WordOrObject<'de> for RawOnFailure {
-    const EXPECTING: &'static str = "open, closed, {closed: {status: …}} or {local: {capacity, refill, per}}";
-
-    fn word(word: &str) -> Option<Self> {
-        match word {
-            "open" => Some(Self::Open),
-            "closed" => Some(Self::Closed(RawClosed::default())),
-            _ => None,
-        }
-    }
-
-    fn object<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
-        #[derive(Deserialize)]
-        #[serde(deny_unknown_fields)]
-        struct Form {
-            #[serde(default, deserialize_with = "present")]
-            closed: Option<Object<RawClosed>>,
-            #[serde(default, deserialize_with = "present")]
-            local: Option<Object<RawLocal>>,
-        }
-        match Form::deserialize(MapAccessDeserializer::new(map))? {
-            Form { closed: Some(Object(closed)), local: None } => Ok(Self::Closed(closed)),
-            Form { closed: None, local: Some(Object(local)) } => Ok(Self::Local(local)),
-            Form { .. } => Err(de::Error::custom("give one of closed and local")),
-        }
-    }
+/// The forms of `on_failure` that are objects.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
+pub(super) struct RawFailureForm {
+    closed: Option<RawClosed>,
+    local: Option<RawLocal>,
 }
+object!(RawFailureForm { closed, local });
 
-impl<'de> Deserialize<'de> for RawOnFailure {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(WordOrObjectVisitor::new())
+impl<'a> Read<'a> for RawOnFailure {
+    fn read(node: Node<'_, 'a>) -> Result<Self, ConfigError> {
+        match node.text() {
+            Some("open") => return Ok(Self::Open),
+            Some("closed") => return Ok(Self::Closed(RawClosed::default())),
+            None if node.value.is_object() => {}
+            _ => return Err(node.wrong("use open, closed, {closed: {status: …}} or {local: {capacity, refill, per}}")),
+        }
+        let wrong = node.wrong("give one of closed and local");
+        match RawFailureForm::read(node)? {
+            RawFailureForm { closed: Some(closed), local: None } => Ok(Self::Closed(closed)),
+            RawFailureForm { closed: None, local: Some(local) } => Ok(Self::Local(local)),
+            RawFailureForm { .. } => Err(wrong),
+        }
     }
 }

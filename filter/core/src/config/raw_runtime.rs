@@ -1,50 +1,77 @@
 //! What the filter does between question and verdict, as written.
 
-use std::collections::BTreeMap;
-
-use serde::Deserialize;
-
-use super::raw::{SecretText, present};
+use super::{
+    forms::{Named, SecretText, Whole},
+    node::{object, words},
+};
 use crate::Span;
 
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// When callouts pause.
+#[derive(Default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub(super) struct RawBreaker {
-    #[serde(default, deserialize_with = "present")]
-    pub(super) failures: Option<f64>,
-    #[serde(default, deserialize_with = "present")]
+    /// So many failures in a row open it; 0 never does. 5 without.
+    pub(super) failures: Option<Whole<0, 1_000_000>>,
+    /// How long it stays open. `1s` without.
     pub(super) open_for: Option<Span>,
 }
+object!(RawBreaker { failures, open_for });
 
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// Which denials are kept.
+#[derive(Default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub(super) struct RawDenyCache {
-    #[serde(default, deserialize_with = "present")]
-    pub(super) max_entries: Option<f64>,
-    #[serde(default, deserialize_with = "present")]
+    /// The most denied questions that a worker keeps; 0 keeps none. 1000 without.
+    pub(super) max_entries: Option<Whole<0, 1_000_000>>,
+    /// The longest that one is kept. `1s` without.
     pub(super) max_life: Option<Span>,
 }
+object!(RawDenyCache { max_entries, max_life });
 
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RawReject {
-    #[serde(default, deserialize_with = "present")]
-    pub(super) status: Option<f64>,
-    #[serde(default, deserialize_with = "present")]
-    pub(super) body: Option<String>,
-    #[serde(default)]
-    pub(super) headers: BTreeMap<String, SecretText>,
+/// How denials look.
+#[derive(Default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
+pub(super) struct RawReject<'a> {
+    /// The status. 429 without.
+    pub(super) status: Option<Whole<400, 599>>,
+    /// The body. Problem details without.
+    pub(super) body: Option<&'a str>,
+    /// Headers to add.
+    pub(super) headers: Option<Named<'a, SecretText<'a>>>,
 }
+object!(RawReject<'a> { status, body, headers });
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+/// What stays charged.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub(super) struct RawCharge {
-    pub(super) only_status: Vec<f64>,
+    /// Only responses with these statuses; others give back what was taken.
+    pub(super) only_status: Vec<Whole<200, 599>>,
 }
+object!(RawCharge { only_status });
 
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// How the filter's metrics are named.
+#[derive(Default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub(super) struct RawMetrics {
-    #[serde(default, deserialize_with = "present")]
-    pub(super) labels: Option<String>,
+    /// How labels stand in names. `envoy` without.
+    pub(super) labels: Option<RawLabels>,
 }
+object!(RawMetrics { labels });
+
+/// How labels stand in names.
+#[derive(Clone, Copy)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename_all = "snake_case"))]
+pub(super) enum RawLabels {
+    Envoy,
+    Istio,
+}
+words!(RawLabels { "envoy" => Envoy, "istio" => Istio });
+
+/// Headers that show the state of the limits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename_all = "snake_case"))]
+pub(super) enum RawLimitHeader {
+    RateLimit,
+    XRateLimit,
+}
+words!(RawLimitHeader { "rate_limit" => RateLimit, "x_rate_limit" => XRateLimit });

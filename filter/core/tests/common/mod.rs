@@ -30,19 +30,47 @@ pub(crate) const CONFIG: &str = r#"{
     ]
 }"#;
 
+/// Rules with every kind of condition, key and choice, all joined.
+pub(crate) const EVERYTHING: &str = r#"
+    { "name": "sources", "continue": true, "limits": [
+        { "policy": "p", "key": ["client_ip", "method", "host", { "header": "authorization", "secret": true }] },
+        { "policy": "p", "key": [{ "cookie": "sid" }, { "query": "key", "missing": { "value": "none" } }] },
+        { "policy": "p", "key": [{ "path_segment": 1 }, { "client_ip": { "ipv6_prefix": 48 } }, { "constant": "x" }] },
+        { "policy": "p", "key": [{ "jwt": { "claim": ["a", "b"] } }, { "mtls": "uri_san" }, { "property": "x.y" }] },
+        { "policy": "p", "key": [{ "header": "x-skip", "missing": "skip" }] },
+        { "policy": { "from": { "header": "x-plan" }, "map": { "gold": "gold" }, "default": "free" },
+          "cost": { "from": { "query": "cost" }, "map": { "export": 50 }, "max": 100 },
+          "key": [{ "route_metadata": ["sluicegate", "tenant"] }] } ] },
+    { "name": "path", "continue": true, "match": { "path": { "prefix": "/api/", "trailing_slash": "ignore" } },
+      "limits": [{ "policy": "p", "key": ["method"] }] },
+    { "name": "regex", "continue": true, "match": { "path": { "regex": "/(v[0-9]|.*x.{9}y)/.*" } },
+      "limits": [{ "policy": "p", "key": ["method"] }] },
+    { "name": "template", "continue": true,
+      "match": { "path": { "template": "/users/{id}/**", "ignore_case": true }, "methods": ["GET", "POST"] },
+      "limits": [{ "policy": "p", "key": [{ "path_variable": "id" }] }] },
+    { "name": "others", "continue": true, "match": {
+        "hosts": ["*.example.com", "[::1]"], "client": ["10.0.0.0/8", "::/0"], "route": "r",
+        "headers": [{ "name": "x-a", "present": true }, { "name": "x-b", "absent": true },
+                    { "name": "x-c", "equals": "1" }, { "name": "x-d", "regex": "(a|b)*c?" }] },
+      "limits": [{ "policy": "p", "key": ["method"] }] },
+    { "name": "denies", "match": { "path": { "exact": "/deny" } },
+      "limits": [{ "policy": "p", "key": [{ "header": "x-key", "missing": "deny" }] }] },
+    { "name": "exempts", "match": { "headers": [{ "name": "x-a", "equals": "1" }] }, "limits": [] }"#;
+
 pub(crate) fn config() -> Config {
     Config::parse(CONFIG.as_bytes()).unwrap()
 }
 
+#[derive(Clone, Debug)]
 pub(crate) struct TestRequest {
     headers: Headers,
-    source: Option<Vec<u8>>,
+    properties: BTreeMap<String, Vec<u8>>,
 }
 
 impl TestRequest {
     pub(crate) fn new(method: &str, path: impl AsRef<[u8]>) -> Self {
         let headers = Headers::new(vec![line(":method", method), line(":path", path)]);
-        Self { headers, source: Some(b"203.0.113.7:40000".to_vec()) }
+        Self { headers, properties: BTreeMap::new() }.source(Some(b"203.0.113.7:40000"))
     }
 
     pub(crate) fn header(self, name: &str, value: impl AsRef<[u8]>) -> Self {
@@ -50,8 +78,20 @@ impl TestRequest {
         Self { headers: Headers::new(sent.chain([line(name, value)]).collect()), ..self }
     }
 
-    pub(crate) fn source(self, address: Option<&[u8]>) -> Self {
-        Self { source: address.map(<[u8]>::to_vec), ..self }
+    pub(crate) fn source(mut self, address: Option<&[u8]>) -> Self {
+        match address {
+            Some(address) => self.property("source.address", address),
+            None => {
+                self.properties.remove("source.address");
+                self
+            }
+        }
+    }
+
+    /// A property, by its path with dots.
+    pub(crate) fn property(mut self, path: &str, value: impl AsRef<[u8]>) -> Self {
+        self.properties.insert(path.to_owned(), value.as_ref().to_vec());
+        self
     }
 }
 
@@ -65,14 +105,30 @@ impl Request for TestRequest {
     }
 
     fn property(&self, path: &[&str]) -> Option<Vec<u8>> {
-        self.source.clone().filter(|_| path == ["source", "address"])
+        self.properties.get(&path.join(".")).cloned()
+    }
+}
+
+/// A configuration of these rules.
+pub(crate) fn with_rules(rules: &str) -> Config {
+    let json = format!(r#"{{"service":{{"cluster":"c"}},"rules":[{rules}]}}"#);
+    Config::parse(json.as_bytes()).unwrap_or_else(|error| panic!("{error}: {json}"))
+}
+
+/// The question about a request under these rules; none when it passes without one.
+pub(crate) fn asked_by(rules: &str, request: &TestRequest) -> Option<Asked> {
+    match decide(&with_rules(rules), request) {
+        Decision::Pass { .. } => None,
+        Decision::Deny { rule, .. } => panic!("denied by {}", rule.name),
+        Decision::Ask(callout) => Some(callout.asked),
     }
 }
 
 /// The question about a request; none when it passes without one.
 pub(crate) fn question(request: &TestRequest) -> Option<Callout> {
     match decide(&config(), request) {
-        Decision::Pass => None,
+        Decision::Pass { .. } => None,
+        Decision::Deny { rule, .. } => panic!("denied by {}", rule.name),
         Decision::Ask(callout) => Some(callout),
     }
 }
