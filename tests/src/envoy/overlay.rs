@@ -18,13 +18,14 @@ pub struct Overlay {
     plugin: Option<Value>,
     http1_to_service: bool,
     stats_tags: Option<Value>,
+    routes: Option<Value>,
 }
 
 impl Overlay {
     /// The file with the service and the upstream on these ports, and its own rules.
     #[must_use]
     pub const fn new(service_port: u16, upstream_port: u16) -> Self {
-        Self { service_port, upstream_port, plugin: None, http1_to_service: false, stats_tags: None }
+        Self { service_port, upstream_port, plugin: None, http1_to_service: false, stats_tags: None, routes: None }
     }
 
     /// The rules of a test: the plugin configuration as a whole, in the form that the file has.
@@ -56,6 +57,13 @@ impl Overlay {
         self
     }
 
+    /// Other routes.
+    #[must_use]
+    pub fn routes(mut self, routes: Value) -> Self {
+        self.routes = Some(routes);
+        self
+    }
+
     /// The configuration as JSON for Envoy.
     pub(super) fn apply(&self, ingress_port: u16, admin_port: u16) -> Result<String> {
         let path = repository("envoy/envoy.yaml");
@@ -73,6 +81,10 @@ impl Overlay {
 
         if let Some(tags) = &self.stats_tags {
             set(&mut config, "/stats_config/stats_tags", tags.clone())?;
+        }
+
+        if let Some(routes) = &self.routes {
+            set(&mut config, &format!("{MANAGER}/route_config/virtual_hosts/0/routes"), routes.clone())?;
         }
 
         let service = cluster(&mut config, "sluicegate")?;

@@ -24,6 +24,7 @@ mod filter_charge;
 mod filter_deny_cache;
 mod filter_local;
 mod filter_metrics;
+mod filter_rules;
 mod filter_shadow;
 
 mod envoy_file;
