@@ -2,8 +2,8 @@
 //! wait.
 //!
 //! In the order of one request: [`serve`] accepts its connection, [`api`] reads it and answers it, [`limiter`] turns
-//! its checks into one take, [`store`] runs that in Redis. Before any request, [`cli`] reads the command line and
-//! [`config`] the file.
+//! its checks into one take by the [`policies`] in use, [`store`] runs that in Redis. Before any request, [`cli`] reads
+//! the command line and [`config`] the file.
 #![forbid(unsafe_code)]
 
 pub mod cli;
@@ -16,5 +16,6 @@ pub mod api;
 
 pub mod limiter;
 pub mod metrics;
+pub mod policies;
 
 pub mod store;

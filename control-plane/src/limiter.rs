@@ -8,7 +8,7 @@ use sluicegate_wire::{CheckAnswer, CheckRequest, Pepper, RefundAnswer, RefundReq
 use tokio::time::Instant;
 
 use crate::{
-    config::Policies,
+    policies::Live,
     store::{Store, StoreError},
 };
 use charge::Stamps;
@@ -18,7 +18,7 @@ use plan::Plan;
 #[derive(Clone, Debug)]
 pub struct Limiter {
     /// What is limited.
-    pub policies: Policies,
+    pub policies: Live,
     /// What every key begins with.
     pub prefix: KeyPrefix,
     /// What goes into the digests of secrets that callers leave to the service.

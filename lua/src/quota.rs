@@ -57,8 +57,7 @@ pub struct Quota {
 
 impl fmt::Debug for Quota {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let zone = self.zone.iana_name().unwrap_or("UTC");
-        write!(formatter, "{} every {} in {zone}", self.quota, self.every.as_str())
+        write!(formatter, "{} every {} in {}", self.quota, self.every.as_str(), self.zone())
     }
 }
 
@@ -76,6 +75,18 @@ impl Quota {
     #[must_use]
     pub const fn quota(&self) -> u64 {
         self.quota
+    }
+
+    /// The length of the windows.
+    #[must_use]
+    pub const fn every(&self) -> Every {
+        self.every
+    }
+
+    /// The IANA name of the time zone.
+    #[must_use]
+    pub fn zone(&self) -> &str {
+        self.zone.iana_name().unwrap_or("UTC")
     }
 
     /// This quota with another number.

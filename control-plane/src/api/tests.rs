@@ -15,7 +15,7 @@ use sluicegate_wire::{CheckAnswer, LimitResult, Problem, Reason, header::MARKER}
 use tower::ServiceExt as _;
 
 use super::*;
-use crate::{config::Config, metrics::Metrics, store::Store};
+use crate::{config::Config, metrics::Metrics, policies::Live, store::Store};
 
 /// Why there is no decision: the store's socket isn't there.
 const NO_STORE: &str = "the store can't be reached: No such file or directory (os error 2)";
@@ -30,7 +30,7 @@ policies: { api: { limits: [{ name: burst, capacity: 1, refill: 1, per: 1s }] } 
     let store = Store::open(&config.store).unwrap();
     let (_, phase) = watch::channel(phase);
     let metrics = Metrics::new(&store);
-    let limiter = Limiter { policies: config.policies, prefix: KeyPrefix::default(), pepper: None, store };
+    let limiter = Limiter { policies: Live::new(config.policies), prefix: KeyPrefix::default(), pepper: None, store };
     Arc::new(App { limiter, metrics, store_timeout: Duration::from_secs(1), refunds: false, phase })
 }
 

@@ -16,6 +16,7 @@ mod secret;
 mod store;
 mod store_url;
 mod substitute;
+mod version;
 
 use std::{
     fs::File,
@@ -32,6 +33,7 @@ pub use host::HostPort;
 pub use policies::Policies;
 pub use secret::Secret;
 pub use store::{Identity, Login, Store, Tls, Topology};
+pub use version::Version;
 
 /// Everything the service is told.
 #[derive(Debug)]

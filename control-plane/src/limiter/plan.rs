@@ -34,12 +34,13 @@ pub(super) struct Place {
 impl Plan {
     /// Checks with the same policy, key and shadow are one, with the sum of their costs.
     pub(super) fn new(checks: &[Check], limiter: &Limiter) -> Result<Self, CheckError> {
+        // Once for all checks, so that none of them is by another set.
+        let policies = limiter.policies.current();
         let mut pairs: Vec<Pair> = Vec::with_capacity(checks.len());
         let mut pair_of = vec![0; checks.len()];
         for shadow in [false, true] {
             for (index, check) in checks.iter().enumerate().filter(|(_, check)| check.shadow == shadow) {
-                let policy = limiter
-                    .policies
+                let policy = policies
                     .get(&check.policy)
                     .ok_or_else(|| CheckError::UnknownPolicy { check: index, policy: beginning(&check.policy) })?;
                 let keys = limiter.prefix.keys(policy.name(), &check.key.encode(limiter.pepper.as_ref()));

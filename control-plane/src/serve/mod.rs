@@ -15,6 +15,7 @@ use crate::{
     config::{Address, Config},
     limiter::Limiter,
     metrics::Metrics,
+    policies::Live,
     store::{Store, StoreError},
 };
 use listener::Listener;
@@ -64,13 +65,18 @@ impl Server {
             %admin,
             store = %config.store,
             policies = config.policies.len(),
+            policies_version = %config.policies.version(),
             version = env!("CARGO_PKG_VERSION"),
             "listening"
         );
         let (phase, receiver) = watch::channel(Phase::Serving);
         let metrics = Metrics::new(&store);
-        let limiter =
-            Limiter { policies: config.policies, prefix: config.store.prefix, pepper: config.key_pepper, store };
+        let limiter = Limiter {
+            policies: Live::new(config.policies),
+            prefix: config.store.prefix,
+            pepper: config.key_pepper,
+            store,
+        };
         let app = Arc::new(App {
             limiter,
             metrics,
