@@ -98,6 +98,15 @@ impl Process {
         size.with_context(|| format!("{} has ended", self.name))?.parse().context("VmRSS is no number")
     }
 
+    /// The kernel's table of the process's memory, `smaps`.
+    ///
+    /// # Errors
+    /// When the process has ended.
+    pub fn memory_map(&self) -> Result<String> {
+        fs::read_to_string(format!("/proc/{}/smaps", self.child.id()))
+            .with_context(|| format!("{} has ended", self.name))
+    }
+
     /// What the process has written so far.
     #[must_use]
     pub fn log(&self) -> String {

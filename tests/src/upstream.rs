@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use anyhow::Result;
 use axum::{
     Router,
+    body::{Bytes, to_bytes},
     extract::{Request, State},
     http::{HeaderMap, Method, StatusCode},
 };
@@ -29,6 +30,8 @@ pub struct Seen {
     pub path: String,
     /// The headers.
     pub headers: HeaderMap,
+    /// The body.
+    pub body: Bytes,
 }
 
 #[derive(Debug)]
@@ -51,9 +54,21 @@ impl Upstream {
     /// # Errors
     /// As [`Upstream::start`].
     pub async fn start_on(port: Port) -> Result<Self> {
+        Self::run(port, Router::new()).await
+    }
+
+    /// The same on a free port, but for the paths of `app`, which are neither noted nor answered alike.
+    ///
+    /// # Errors
+    /// As [`Upstream::start`].
+    pub async fn start_with(app: Router) -> Result<Self> {
+        Self::run(Port::lease()?, app).await
+    }
+
+    async fn run(port: Port, app: Router) -> Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", port.number())).await?;
         let shared = Arc::new(Mutex::new(Shared { status: StatusCode::OK, seen: Vec::new() }));
-        let app = Router::new().fallback(answer).with_state(Arc::clone(&shared));
+        let app = app.fallback_service(Router::new().fallback(answer).with_state(Arc::clone(&shared)));
         tokio::spawn(async move { axum::serve(listener, app).await });
         Ok(Self { port, shared })
     }
@@ -85,7 +100,10 @@ impl Upstream {
 
 async fn answer(State(shared): State<Arc<Mutex<Shared>>>, request: Request) -> (StatusCode, &'static str) {
     let path = request.uri().path_and_query().map(ToString::to_string).unwrap_or_default();
-    let seen = Seen { method: request.method().clone(), path, headers: request.headers().clone() };
+    let (head, body) = request.into_parts();
+    // A request that broke off was not seen.
+    let Ok(body) = to_bytes(body, usize::MAX).await else { return (StatusCode::BAD_REQUEST, "") };
+    let seen = Seen { method: head.method, path, headers: head.headers, body };
     let mut shared = shared.lock().unwrap();
     shared.seen.push(seen);
     (shared.status, "hello from the upstream\n")

@@ -1,23 +1,28 @@
 //! Envoy with the filter under test.
 
+mod health;
+mod listener_file;
 mod overlay;
+mod wasm_memory;
 
-use std::{fs, process::Command};
+use std::{fs, process::Command, thread};
 
 use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
 use tempfile::TempDir;
 
 pub use overlay::Overlay;
 
 use crate::{Client, Port, Process, Tool, quiet::starting};
 
-/// A real Envoy that runs `envoy/envoy.yaml` under an [`Overlay`].
+/// A real Envoy that runs `envoy/envoy.yaml` under an [`Overlay`]. Unless its test has failed already, it fails on drop
+/// when the filter trapped or a request hung.
 #[derive(Debug)]
 pub struct Envoy {
     process: Process,
     ingress: Port,
     admin: Port,
-    _directory: TempDir,
+    directory: TempDir,
 }
 
 impl Envoy {
@@ -34,16 +39,42 @@ impl Envoy {
     /// # Errors
     /// As [`Envoy::start`].
     pub async fn start_on(ingress: Port, admin: Port, overlay: &Overlay) -> Result<Self> {
+        let config = overlay.apply(ingress.number(), admin.number())?;
+        Self::run(ingress, admin, tempfile::tempdir()?, &config, &[]).await
+    }
+
+    /// An Envoy that reads its listener from a file and follows its changes, see [`Envoy::push`]. Requests of an old
+    /// configuration have a second to end.
+    ///
+    /// # Errors
+    /// As [`Envoy::start`].
+    pub async fn start_following(overlay: &Overlay) -> Result<Self> {
+        let (ingress, admin, directory) = (Port::lease()?, Port::lease()?, tempfile::tempdir()?);
+        let mut config = overlay.apply(ingress.number(), admin.number())?;
+        listener_file::move_out(&mut config, directory.path())?;
+        Self::run(ingress, admin, directory, &config, &["--drain-time-s", "1"]).await
+    }
+
+    /// Gives an Envoy that follows a file another listener. Whether it takes it is in its statistics
+    /// (`listener_manager.lds.update_success` and `update_rejected`).
+    ///
+    /// # Errors
+    /// When the file can't be written.
+    pub fn push(&self, overlay: &Overlay) -> Result<()> {
+        let mut config = overlay.apply(self.port(), self.admin_port())?;
+        listener_file::move_out(&mut config, self.directory.path())
+    }
+
+    async fn run(ingress: Port, admin: Port, directory: TempDir, config: &Value, arguments: &[&str]) -> Result<Self> {
         let _starting = starting().await;
-        let directory = tempfile::tempdir()?;
-        let config = directory.path().join("envoy.json");
-        fs::write(&config, overlay.apply(ingress.number(), admin.number())?)?;
+        let path = directory.path().join("envoy.json");
+        fs::write(&path, config.to_string())?;
         let mut command = Command::new(Tool::Envoy.path()?);
         // Hot restart shares memory between all Envoys of a machine.
         command.args(["--disable-hot-restart", "--concurrency", "2", "--log-level", "warning"]);
-        command.args(["--component-log-level", "wasm:info", "-c"]).arg(&config);
+        command.args(["--component-log-level", "wasm:info", "-c"]).arg(&path).args(arguments);
         let process = Process::spawn("envoy", &mut command, &directory.path().join("envoy.log"))?;
-        let mut envoy = Self { process, ingress, admin, _directory: directory };
+        let mut envoy = Self { process, ingress, admin, directory };
         let (admin, ingress) = (Client::new(envoy.admin.number())?, envoy.port());
         envoy
             .process
@@ -63,7 +94,7 @@ impl Envoy {
     pub fn validate(overlay: &Overlay) -> Result<()> {
         let directory = tempfile::tempdir()?;
         let config = directory.path().join("envoy.json");
-        fs::write(&config, overlay.apply(10_000, 9_901)?)?;
+        fs::write(&config, overlay.apply(10_000, 9_901)?.to_string())?;
         let output = Command::new(Tool::Envoy.path()?).args(["--mode", "validate", "-c"]).arg(&config).output()?;
         ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         Ok(())
@@ -85,6 +116,22 @@ impl Envoy {
     #[must_use]
     pub const fn process(&self) -> &Process {
         &self.process
+    }
+
+    /// Fails when the filter trapped or a request hung since Envoy started.
+    ///
+    /// # Errors
+    /// With what is wrong.
+    pub fn check_health(&self) -> Result<()> {
+        health::check(self.admin_port(), &self.process.log())
+    }
+
+    /// The resident memory of each VM of the filter in KiB: its linear memory, which never shrinks.
+    ///
+    /// # Errors
+    /// When the process has ended.
+    pub fn wasm_memories_kib(&self) -> Result<Vec<u64>> {
+        wasm_memory::resident_kib(&self.process.memory_map()?)
     }
 
     /// The value of a metric in the form that Prometheus reads, by its name and labels as they stand there, such as
@@ -109,5 +156,13 @@ impl Envoy {
         // Histograms have no single number and are left out.
         let stats = text.lines().filter_map(|line| line.split_once(": "));
         Ok(stats.filter(|(name, _)| name.contains(part)).filter_map(|(_, value)| value.parse::<u64>().ok()).sum())
+    }
+}
+
+impl Drop for Envoy {
+    fn drop(&mut self) {
+        if !thread::panicking() {
+            self.check_health().unwrap();
+        }
     }
 }

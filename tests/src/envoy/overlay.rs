@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use crate::{Tool, repository};
 
-/// The path of the HTTP connection manager from the root of the file.
+/// Paths from the root of the file: of the filter chain, and of the HTTP connection manager in it.
+const FILTER_CHAIN: &str = "/static_resources/listeners/0/filter_chains/0";
 const MANAGER: &str = "/static_resources/listeners/0/filter_chains/0/filters/0/typed_config";
 
 /// What replaces values of `envoy/envoy.yaml`; the head of that file lists them too.
@@ -16,16 +17,33 @@ pub struct Overlay {
     service_port: u16,
     upstream_port: u16,
     plugin: Option<Value>,
-    http1_to_service: bool,
     stats_tags: Option<Value>,
     routes: Option<Value>,
+    filters_before: Vec<Value>,
+    merges: Vec<(Part, Value)>,
+}
+
+/// What a test may change at will.
+#[derive(Clone, Debug)]
+enum Part {
+    Manager,
+    FilterChain,
+    Cluster(&'static str),
 }
 
 impl Overlay {
     /// The file with the service and the upstream on these ports, and its own rules.
     #[must_use]
     pub const fn new(service_port: u16, upstream_port: u16) -> Self {
-        Self { service_port, upstream_port, plugin: None, http1_to_service: false, stats_tags: None, routes: None }
+        Self {
+            service_port,
+            upstream_port,
+            plugin: None,
+            stats_tags: None,
+            routes: None,
+            filters_before: Vec::new(),
+            merges: Vec::new(),
+        }
     }
 
     /// The rules of a test: the plugin configuration as a whole, in the form that the file has.
@@ -45,9 +63,19 @@ impl Overlay {
 
     /// HTTP/1.1 to the service, for answers that HTTP/2 has no way to break.
     #[must_use]
-    pub const fn http1_to_service(mut self) -> Self {
-        self.http1_to_service = true;
-        self
+    pub fn http1_to_service(self) -> Self {
+        self.cluster("sluicegate", json!({ "typed_extension_protocol_options": null }))
+    }
+
+    /// HTTP/2 to the upstream, as gRPC has it.
+    #[must_use]
+    pub fn http2_to_upstream(self) -> Self {
+        let options = json!({
+            "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
+            "explicit_http_config": { "http2_protocol_options": {} },
+        });
+        let options = json!({ "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": options });
+        self.cluster("upstream", json!({ "typed_extension_protocol_options": options }))
     }
 
     /// Other patterns that find labels in the names of metrics.
@@ -64,8 +92,38 @@ impl Overlay {
         self
     }
 
-    /// The configuration as JSON for Envoy.
-    pub(super) fn apply(&self, ingress_port: u16, admin_port: u16) -> Result<String> {
+    /// An HTTP filter in front of Sluicegate's, behind those of earlier calls.
+    #[must_use]
+    pub fn filter_before(mut self, filter: Value) -> Self {
+        self.filters_before.push(filter);
+        self
+    }
+
+    /// Other fields of the HTTP connection manager, as a merge patch (RFC 7396).
+    #[must_use]
+    pub fn manager(self, patch: Value) -> Self {
+        self.merge(Part::Manager, patch)
+    }
+
+    /// Other fields of the filter chain, likewise.
+    #[must_use]
+    pub fn filter_chain(self, patch: Value) -> Self {
+        self.merge(Part::FilterChain, patch)
+    }
+
+    /// Other fields of a cluster, likewise.
+    #[must_use]
+    pub fn cluster(self, name: &'static str, patch: Value) -> Self {
+        self.merge(Part::Cluster(name), patch)
+    }
+
+    fn merge(mut self, part: Part, patch: Value) -> Self {
+        self.merges.push((part, patch));
+        self
+    }
+
+    /// The configuration for Envoy.
+    pub(super) fn apply(&self, ingress_port: u16, admin_port: u16) -> Result<Value> {
         let path = repository("envoy/envoy.yaml");
         let text = fs::read_to_string(&path).with_context(|| format!("can't read {}", path.display()))?;
         let mut config: Value = serde_saphyr::from_str(&text).context("envoy/envoy.yaml is not YAML")?;
@@ -87,13 +145,19 @@ impl Overlay {
             set(&mut config, &format!("{MANAGER}/route_config/virtual_hosts/0/routes"), routes.clone())?;
         }
 
-        let service = cluster(&mut config, "sluicegate")?;
-        set(service, ENDPOINT_PORT, json!(self.service_port))?;
-        if self.http1_to_service {
-            at(service, "/typed_extension_protocol_options")?.take();
-        }
+        set(cluster(&mut config, "sluicegate")?, ENDPOINT_PORT, json!(self.service_port))?;
         set(cluster(&mut config, "upstream")?, ENDPOINT_PORT, json!(self.upstream_port))?;
-        Ok(config.to_string())
+        for (part, patch) in &self.merges {
+            let target = match part {
+                Part::Manager => at(&mut config, MANAGER)?,
+                Part::FilterChain => at(&mut config, FILTER_CHAIN)?,
+                Part::Cluster(name) => cluster(&mut config, name)?,
+            };
+            merge(target, patch);
+        }
+        let filters = at(&mut config, &format!("{MANAGER}/http_filters"))?.as_array_mut();
+        filters.context("http_filters is not a list")?.splice(0..0, self.filters_before.iter().cloned());
+        Ok(config)
     }
 }
 
@@ -115,4 +179,22 @@ fn set(config: &mut Value, pointer: &str, value: Value) -> Result<()> {
 
 fn at<'a>(config: &'a mut Value, pointer: &str) -> Result<&'a mut Value> {
     config.pointer_mut(pointer).with_context(|| format!("envoy/envoy.yaml has nothing at {pointer}"))
+}
+
+/// RFC 7396: null removes, objects are merged, anything else replaces.
+fn merge(target: &mut Value, patch: &Value) {
+    let Value::Object(patch) = patch else {
+        *target = patch.clone();
+        return;
+    };
+    if !target.is_object() {
+        *target = json!({});
+    }
+    for (name, value) in patch {
+        if value.is_null() {
+            target.as_object_mut().map(|target| target.remove(name));
+        } else {
+            merge(&mut target[name], value);
+        }
+    }
 }

@@ -10,7 +10,7 @@ use sluicegate_wire::header;
 
 use crate::verdict::{
     LONG, SERVICE, TIMEOUT, assert_counted, assert_counts, assert_failure_verdicts, assert_failure_verdicts_in_time,
-    assert_filter_lives, plugin,
+    plugin,
 };
 
 #[tokio::test]
@@ -91,7 +91,6 @@ async fn any_other_answer_is_a_failure() {
         service.reply_with(Reply::allowed());
         assert_counts(&client, case).await;
     }
-    assert_filter_lives(&envoy).await;
 }
 
 /// Answers that break on the wire, where HTTP/1.1 lets them.
@@ -116,7 +115,6 @@ async fn a_broken_answer_is_a_failure() {
         service.answer_with(answer);
         assert_failure_verdicts(&client, case).await;
     }
-    assert_filter_lives(&envoy).await;
 }
 
 /// SIGTERM: unready at once, everything is answered while it drains, and what is in flight at the end finishes.

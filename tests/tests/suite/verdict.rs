@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sluicegate_tests::{Answer, Client, Envoy, quiet, until};
+use sluicegate_tests::{Answer, Client, quiet, until};
 use sluicegate_wire::{Problem, header};
 
 /// The filter's timeout where failures are timed.
@@ -103,10 +103,4 @@ pub(crate) async fn assert_counts(client: &Client, case: &str) {
         .await
         .unwrap();
     }
-}
-
-/// No trap: the filter's VM is the one that Envoy started with.
-pub(crate) async fn assert_filter_lives(envoy: &Envoy) {
-    assert_eq!(envoy.stat("vm_reload").await.unwrap(), 0);
-    assert!(!envoy.process().log().contains("panic"));
 }
