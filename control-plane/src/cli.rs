@@ -13,6 +13,7 @@ use clap::{Parser, Subcommand};
 use crate::{
     config::{Config, ConfigErrors},
     log,
+    policies::Follower,
     serve::{Server, Signals},
 };
 
@@ -107,13 +108,21 @@ fn serve(path: &Path) -> Result<(), Failure> {
     let config = Config::load(path, &environment)?;
     log::init(&environment)?;
     let runtime = tokio::runtime::Runtime::new().map_err(|error| Failure::Io { doing: "starting threads", error })?;
-    runtime.block_on(async {
+    let done = runtime.block_on(async {
         // Before the first log line: who reads that the service listens may stop it.
-        let signals = Signals::install().map_err(|error| Failure::Io { doing: "handling signals", error })?;
+        let doing = "handling signals";
+        let signals = Signals::install().map_err(|error| Failure::Io { doing, error })?;
+        let hangups = Follower::hangups().map_err(|error| Failure::Io { doing, error })?;
+        let written = config.written.clone();
         let server = Server::bind(config).await?;
+        let follower = Follower::new(server.policies().clone(), path, environment, written);
+        tokio::spawn(follower.follow(hangups));
         server.run(signals.stop()).await;
         Ok(())
-    })
+    });
+    // A file system that hangs under the configuration must not hold up the end.
+    runtime.shutdown_background();
+    done
 }
 
 fn check_config(path: &Path) -> Result<(), Failure> {

@@ -2,7 +2,7 @@
 
 use prometheus_client::{encoding::text, registry::Registry};
 
-use crate::store::Store;
+use crate::{policies::Live, store::Store};
 
 /// The counts of the service, as Prometheus reads them.
 #[derive(Debug)]
@@ -12,11 +12,12 @@ impl Metrics {
     /// The content type of [`Metrics::text`]: OpenMetrics 1.0, "Overall structure".
     pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-    /// Those of the store.
+    /// Those of the store and of the configuration.
     #[must_use]
-    pub fn new(store: &Store) -> Self {
+    pub fn new(store: &Store, policies: &Live) -> Self {
         let mut registry = Registry::with_prefix("sluicegate");
         store.register(registry.sub_registry_with_prefix("store"));
+        policies.register(&mut registry);
         Self(registry)
     }
 

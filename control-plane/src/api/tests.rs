@@ -29,8 +29,9 @@ policies: { api: { limits: [{ name: burst, capacity: 1, refill: 1, per: 1s }] } 
     let config = Config::parse("app.yaml", CONFIG, &|_| None).unwrap();
     let store = Store::open(&config.store).unwrap();
     let (_, phase) = watch::channel(phase);
-    let metrics = Metrics::new(&store);
-    let limiter = Limiter { policies: Live::new(config.policies), prefix: KeyPrefix::default(), pepper: None, store };
+    let policies = Live::new(config.policies);
+    let metrics = Metrics::new(&store, &policies);
+    let limiter = Limiter { policies, prefix: KeyPrefix::default(), pepper: None, store };
     Arc::new(App { limiter, metrics, store_timeout: Duration::from_secs(1), refunds: false, phase })
 }
 

@@ -5,10 +5,14 @@ use std::{fmt, time::Duration};
 use serde_saphyr::Spanned;
 use sluicegate_wire::Pepper;
 
-use super::{Address, Admin, Config, Secret, duration, error::Fault, raw::RawConfig, substitute::substitute};
+use super::{Address, Admin, Config, Secret, Written, duration, error::Fault, raw::RawConfig, substitute::substitute};
 
 /// The configuration, or all of its faults.
-pub(super) fn check(raw: &RawConfig, environment: &dyn Fn(&str) -> Option<String>) -> Result<Config, Vec<Fault>> {
+pub(super) fn check(
+    raw: &RawConfig,
+    written: Written,
+    environment: &dyn Fn(&str) -> Option<String>,
+) -> Result<Config, Vec<Fault>> {
     let mut checker = Checker { environment, faults: Vec::new() };
     let listen = checker.address("listen", raw.listen.as_ref(), "127.0.0.1:8080");
     let admin = checker.admin(raw, listen.as_ref());
@@ -22,7 +26,7 @@ pub(super) fn check(raw: &RawConfig, environment: &dyn Fn(&str) -> Option<String
         {
             // Who can reach the data plane can refund, so that stays on this machine unless said otherwise.
             let refunds = raw.refunds.unwrap_or(listen.is_local());
-            Ok(Config { listen, admin, store, drain, key_pepper, refunds, policies })
+            Ok(Config { listen, admin, store, drain, key_pepper, refunds, policies, written })
         }
         _ => Err(checker.faults),
     }

@@ -35,6 +35,23 @@ pub struct ConfigError {
 }
 
 impl ConfigErrors {
+    /// The first fault and how many more there are, in one line, as logs need it.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        match self {
+            Self::Unreadable { .. } => self.to_string(),
+            Self::Faults(faults) => {
+                let more = match faults.len().saturating_sub(1) {
+                    0 => String::new(),
+                    more => format!(" (and {more} more: sluicegate check-config names them)"),
+                };
+                // A scalar's text, which may have several lines, can come back in a fault.
+                let first = faults.first().map(|fault| fault.to_string().replace('\n', "\\n"));
+                format!("{}{more}", first.unwrap_or_default())
+            }
+        }
+    }
+
     pub(super) fn faults(file: &str, mut faults: Vec<Fault>) -> Self {
         faults.sort_by_key(|fault| (fault.line, fault.column));
         let error = |Fault { line, column, reason }| ConfigError { file: file.to_owned(), line, column, reason };

@@ -17,6 +17,7 @@ mod store;
 mod store_url;
 mod substitute;
 mod version;
+mod written;
 
 use std::{
     fs::File,
@@ -34,6 +35,7 @@ pub use policies::Policies;
 pub use secret::Secret;
 pub use store::{Identity, Login, Store, Tls, Topology};
 pub use version::Version;
+pub use written::{TextDigest, Written};
 
 /// Everything the service is told.
 #[derive(Debug)]
@@ -52,6 +54,8 @@ pub struct Config {
     pub refunds: bool,
     /// What is limited.
     pub policies: Policies,
+    /// What the file said, to be compared with what it says later.
+    pub written: Written,
 }
 
 /// The admin listener.
@@ -69,11 +73,15 @@ impl Config {
     /// # Errors
     /// When the file can't be read, or with each fault's place in it.
     pub fn load(path: &Path, environment: &dyn Fn(&str) -> Option<String>) -> Result<Self, ConfigErrors> {
-        let file = path.display().to_string();
-        match read(path) {
-            Ok(text) => Self::parse(&file, &text, environment),
-            Err(error) => Err(ConfigErrors::Unreadable { file, error }),
-        }
+        Self::parse(&path.display().to_string(), &Self::read(path)?, environment)
+    }
+
+    /// The text of a file.
+    ///
+    /// # Errors
+    /// When it can't be read, isn't UTF-8, or is larger than any configuration.
+    pub fn read(path: &Path) -> Result<String, ConfigErrors> {
+        read(path).map_err(|error| ConfigErrors::Unreadable { file: path.display().to_string(), error })
     }
 
     /// Checks the text of a file, whose name is for messages only, and the files that it names.
@@ -83,7 +91,7 @@ impl Config {
     pub fn parse(file: &str, text: &str, environment: &dyn Fn(&str) -> Option<String>) -> Result<Self, ConfigErrors> {
         raw::parse(text)
             .map_err(|fault| vec![fault])
-            .and_then(|raw| check::check(&raw, environment))
+            .and_then(|raw| check::check(&raw, Written::of(text), environment))
             .map_err(|faults| ConfigErrors::faults(file, faults))
     }
 }

@@ -1,13 +1,17 @@
 //! The policies in use, and what became of the attempts to read them anew.
 
+mod follow;
+mod metrics;
 mod state;
 
 use std::{sync::Arc, time::SystemTime};
 
+use prometheus_client::registry::Registry;
 use tokio::sync::watch;
 
 use crate::config::{Policies, Version};
 
+pub use follow::Follower;
 pub use state::{Attempt, ReloadState};
 
 /// The policies in use: one set at a time, which is replaced as a whole. Clones share it.
@@ -45,4 +49,27 @@ impl Live {
     pub fn state(&self) -> ReloadState {
         self.0.borrow().reload.clone()
     }
+
+    /// Adds what became of the attempts to what Prometheus is told.
+    pub fn register(&self, registry: &mut Registry) {
+        registry.register_collector(Box::new(metrics::Reloads(self.clone())));
+    }
+
+    /// Puts a set to use that the file says now.
+    fn replace(&self, policies: Policies, needs_restart: Vec<String>, at: SystemTime) {
+        self.0.send_modify(|state| {
+            if state.policies.version() != policies.version() {
+                state.policies = Arc::new(policies);
+            }
+            state.reload.succeed(state.policies.version(), needs_restart, at);
+        });
+    }
+
+    /// Keeps the set: what the file says now is of no use.
+    fn refuse(&self, error: String, at: SystemTime) {
+        self.0.send_modify(|state| state.reload.fail(error, at));
+    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -52,4 +52,20 @@ impl ReloadState {
             needs_restart: Vec::new(),
         }
     }
+
+    pub(super) fn succeed(&mut self, version: Version, needs_restart: Vec<String>, at: SystemTime) {
+        if version != self.version {
+            self.version = version;
+            self.loaded_at = at;
+        }
+        self.last_attempt = Attempt::Ok { at };
+        self.last_success_at = at;
+        self.succeeded += 1;
+        self.needs_restart = needs_restart;
+    }
+
+    pub(super) fn fail(&mut self, error: String, at: SystemTime) {
+        self.last_attempt = Attempt::Failed { at, error };
+        self.failed += 1;
+    }
 }

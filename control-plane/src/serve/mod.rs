@@ -70,13 +70,9 @@ impl Server {
             "listening"
         );
         let (phase, receiver) = watch::channel(Phase::Serving);
-        let metrics = Metrics::new(&store);
-        let limiter = Limiter {
-            policies: Live::new(config.policies),
-            prefix: config.store.prefix,
-            pepper: config.key_pepper,
-            store,
-        };
+        let policies = Live::new(config.policies);
+        let metrics = Metrics::new(&store, &policies);
+        let limiter = Limiter { policies, prefix: config.store.prefix, pepper: config.key_pepper, store };
         let app = Arc::new(App {
             limiter,
             metrics,
@@ -97,6 +93,12 @@ impl Server {
     #[must_use]
     pub const fn admin_address(&self) -> &Address {
         self.admin.address()
+    }
+
+    /// The policies in use, to put others in their place.
+    #[must_use]
+    pub fn policies(&self) -> &Live {
+        &self.app.limiter.policies
     }
 
     /// Answers until `stop`, then drains: unready at once, and connections are told to go elsewhere; everything is
