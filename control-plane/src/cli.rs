@@ -14,7 +14,7 @@ use crate::{
     config::{Config, ConfigErrors},
     log,
     policies::Follower,
-    serve::{Server, Signals},
+    serve::{Inherited, InheritedError, Server, Signals},
 };
 
 const EXIT_CODES: &str = "\
@@ -69,6 +69,8 @@ enum Failure {
     #[error("sluicegate: {0}")]
     Bind(#[from] crate::serve::BindError),
     #[error("sluicegate: {0}")]
+    Inherited(#[from] InheritedError),
+    #[error("sluicegate: {0}")]
     Input(String),
     #[error("sluicegate: {doing}: {error}")]
     Io { doing: &'static str, error: io::Error },
@@ -79,7 +81,7 @@ impl Failure {
         match self {
             Self::Config(_) => ExitCode::from(3),
             Self::Input(_) => ExitCode::from(2),
-            Self::Log(_) | Self::Bind(_) | Self::Io { .. } => ExitCode::FAILURE,
+            Self::Log(_) | Self::Bind(_) | Self::Inherited(_) | Self::Io { .. } => ExitCode::FAILURE,
         }
     }
 }
@@ -107,6 +109,8 @@ impl Cli {
 fn serve(path: &Path) -> Result<(), Failure> {
     let config = Config::load(path, &environment)?;
     log::init(&environment)?;
+    // Before there are threads: it changes the environment.
+    let inherited = Inherited::from_environment()?;
     let runtime = tokio::runtime::Runtime::new().map_err(|error| Failure::Io { doing: "starting threads", error })?;
     let done = runtime.block_on(async {
         // Before the first log line: who reads that the service listens may stop it.
@@ -114,7 +118,7 @@ fn serve(path: &Path) -> Result<(), Failure> {
         let signals = Signals::install().map_err(|error| Failure::Io { doing, error })?;
         let hangups = Follower::hangups().map_err(|error| Failure::Io { doing, error })?;
         let written = config.written.clone();
-        let server = Server::bind(config).await?;
+        let server = Server::bind(config, inherited).await?;
         let follower = Follower::new(server.policies().clone(), path, environment, written);
         tokio::spawn(follower.follow(hangups));
         server.run(signals.stop()).await;

@@ -10,6 +10,8 @@ pub mod cli;
 pub mod config;
 pub mod log;
 
+pub mod renewed;
+
 pub mod serve;
 
 pub mod api;

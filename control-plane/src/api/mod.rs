@@ -2,6 +2,7 @@
 
 mod body;
 mod check;
+mod guard;
 mod health;
 mod mark;
 mod metrics;
@@ -17,6 +18,8 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::{limiter::Limiter, metrics::Metrics, serve::Phase};
 use respond::Refusal;
+
+pub use guard::Guard;
 
 /// The largest request body, in bytes: 64 checks with long keys fit.
 pub const MAX_BODY_BYTES: usize = 256 * 1024;
@@ -49,6 +52,19 @@ pub fn data(app: Arc<App>) -> Router {
 /// Everything else.
 pub fn admin(app: Arc<App>) -> Router {
     finish(health_routes().route("/metrics", routing::get(metrics::metrics)), app)
+}
+
+/// The same for callers that the guard admits; it answers the others.
+pub fn guarded(router: Router, guard: Guard) -> Router {
+    router.layer(middleware::from_fn_with_state(Arc::new(guard), guard::guard))
+}
+
+/// What a listener answers on connections that are too many: whether the process lives, which it does, and no more.
+pub fn full() -> Router {
+    Router::new()
+        .route("/healthz", routing::get(health::healthz))
+        .fallback(async || Refusal::TooManyConnections)
+        .layer(middleware::from_fn(mark::mark_last))
 }
 
 fn health_routes() -> Router<Arc<App>> {

@@ -5,7 +5,7 @@ use axum::{
     extract::rejection::FailedToBufferBody,
     http::{
         HeaderValue, StatusCode,
-        header::{CONTENT_TYPE, HeaderName, RETRY_AFTER},
+        header::{CONTENT_TYPE, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE},
     },
     response::{IntoResponse, Response},
 };
@@ -42,6 +42,12 @@ pub(super) enum Refusal {
     NotFound,
     #[error("this path is there, but not for this method; the Allow header names those that are")]
     MethodNotAllowed,
+    #[error("this path needs a token; send it once, as Authorization: Bearer TOKEN")]
+    NoToken,
+    #[error("the token is none of those that are allowed here")]
+    WrongToken,
+    #[error("there are as many connections as there may be; close some, or raise max_connections")]
+    TooManyConnections,
     #[error("{}: must be given once, as a whole number of milliseconds, or left out", header::TIMEOUT_MS)]
     TimeLeft,
     #[error("{}", body_text(.0))]
@@ -58,7 +64,10 @@ pub(super) enum Refusal {
     TooManyChecks(usize),
     #[error(transparent)]
     Check(#[from] CheckError),
-    #[error("refunds are off, since other machines can reach this listener; set refunds: true to allow them")]
+    #[error(
+        "refunds are off, since other machines can reach this listener without a token; set a token, or refunds: true to \
+             allow them"
+    )]
     RefundsOff,
     #[error("the service is about to stop")]
     Stopping,
@@ -71,6 +80,7 @@ impl Refusal {
         match self {
             Self::TimeLeft | Self::NoBody | Self::Json(_) => StatusCode::BAD_REQUEST,
             Self::NotFound | Self::Check(CheckError::UnknownPolicy { .. }) => StatusCode::NOT_FOUND,
+            Self::NoToken | Self::WrongToken => StatusCode::UNAUTHORIZED,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
             Self::Body(FailedToBufferBody::LengthLimitError(_)) | Self::TooManyChecks(_) => {
@@ -79,14 +89,26 @@ impl Refusal {
             Self::Body(_) => StatusCode::BAD_REQUEST,
             Self::RefundsOff => StatusCode::FORBIDDEN,
             Self::Fields { .. } | Self::Check(CheckError::OtherCharge) => StatusCode::UNPROCESSABLE_ENTITY,
-            Self::Check(CheckError::Store(_)) | Self::Stopping | Self::NotReady(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Check(CheckError::Store(_)) | Self::Stopping | Self::NotReady(_) | Self::TooManyConnections => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
         }
     }
 }
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        problem(self.status(), &self.to_string())
+        let mut response = problem(self.status(), &self.to_string());
+        // RFC 6750, section 3: no error code for who presented nothing.
+        let challenge = match self {
+            Self::NoToken => Some("Bearer"),
+            Self::WrongToken => Some("Bearer error=\"invalid_token\""),
+            _ => None,
+        };
+        if let Some(challenge) = challenge {
+            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
+        }
+        response
     }
 }
 

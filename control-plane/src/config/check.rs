@@ -5,7 +5,7 @@ use std::{fmt, time::Duration};
 use serde_saphyr::Spanned;
 use sluicegate_wire::Pepper;
 
-use super::{Address, Admin, Config, Secret, Written, duration, error::Fault, raw::RawConfig, substitute::substitute};
+use super::{Address, Config, Written, duration, error::Fault, raw::RawConfig, substitute::substitute};
 
 /// The configuration, or all of its faults.
 pub(super) fn check(
@@ -15,19 +15,34 @@ pub(super) fn check(
 ) -> Result<Config, Vec<Fault>> {
     let mut checker = Checker { environment, faults: Vec::new() };
     let listen = checker.address("listen", raw.listen.as_ref(), "127.0.0.1:8080");
+    let token = checker.tokens("", raw.token.as_ref(), raw.token_file.as_ref());
+    let tls = checker.server_tls("tls", raw.tls.as_ref());
+    let max_connections = checker.max_connections(raw.max_connections.as_ref());
     let admin = checker.admin(raw, listen.as_ref());
+    let reuse_port =
+        checker.reuse_port(raw.reuse_port.as_ref(), [listen.as_ref(), admin.as_ref().map(|admin| &admin.listen)]);
     let store = checker.store(&raw.store);
     let drain = checker.duration("drain", raw.drain.as_ref(), Duration::from_secs(5));
     let key_pepper = checker.key_pepper(raw.key_pepper.as_ref());
     let policies = checker.policies(&raw.policies);
-    match (listen, admin, store, drain, key_pepper, policies) {
-        (Some(listen), Some(admin), Some(store), Some(drain), Some(key_pepper), Some(policies))
-            if checker.faults.is_empty() =>
-        {
-            // Who can reach the data plane can refund, so that stays on this machine unless said otherwise.
-            let refunds = raw.refunds.unwrap_or(listen.is_local());
-            Ok(Config { listen, admin, store, drain, key_pepper, refunds, policies, written })
-        }
+    let checked = || {
+        Some(Config {
+            listen: listen?,
+            token: token?,
+            tls: tls?,
+            max_connections: max_connections?,
+            reuse_port: reuse_port?,
+            admin: admin?,
+            store: store?,
+            drain: drain?,
+            key_pepper: key_pepper?,
+            refunds: raw.refunds,
+            policies: policies?,
+            written,
+        })
+    };
+    match checked() {
+        Some(config) if checker.faults.is_empty() => Ok(config),
         _ => Err(checker.faults),
     }
 }
@@ -39,31 +54,6 @@ pub(super) struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    fn admin(&mut self, raw: &RawConfig, data: Option<&Address>) -> Option<Admin> {
-        let listen = self.address("admin.listen", raw.admin.listen.as_ref(), "127.0.0.1:8081");
-        let token = match &raw.admin.token {
-            None => None,
-            Some(token) => Some(Secret::new(self.not_empty("admin.token", token)?)),
-        };
-        let listen = listen?;
-        if let Some(written) = &raw.admin.listen
-            && token.is_none()
-            && !listen.is_local()
-        {
-            let reason = "other machines can reach this address, so admin.token is required; set it, for example \
-                          token: ${SLUICEGATE_ADMIN_TOKEN}";
-            return self.fault("admin.listen", written, reason);
-        }
-        // The two defaults differ, so one of them was written.
-        if let Some(written) = raw.admin.listen.as_ref().or(raw.listen.as_ref())
-            && data.is_some_and(|data| data.collides(&listen))
-        {
-            let reason = format!("listen and admin.listen are both {listen}; give each its own address");
-            return self.fault("", written, reason);
-        }
-        Some(Admin { listen, token })
-    }
-
     /// The inner option is the setting, the outer one whether it is good.
     fn key_pepper(&mut self, field: Option<&Spanned<String>>) -> Option<Option<Pepper>> {
         let Some(field) = field else { return Some(None) };
@@ -71,7 +61,7 @@ impl Checker<'_> {
         self.good("key_pepper", field, Pepper::new(text.as_bytes())).map(Some)
     }
 
-    fn address(&mut self, path: &str, field: Option<&Spanned<String>>, default: &str) -> Option<Address> {
+    pub(super) fn address(&mut self, path: &str, field: Option<&Spanned<String>>, default: &str) -> Option<Address> {
         match field {
             None => default.parse().ok(),
             Some(field) => {

@@ -58,7 +58,7 @@ impl Checker<'_> {
         self.good("store.prefix", field, Name::try_from(text)).map(KeyPrefix::new)
     }
 
-    fn number(
+    pub(super) fn number(
         &mut self,
         path: &str,
         field: Option<&Spanned<u32>>,

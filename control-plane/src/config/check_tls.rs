@@ -20,7 +20,7 @@ impl Checker<'_> {
         let RawTls { ca_file, cert_file, key_file } = &raw.value;
         let ca_pem = match ca_file {
             None => Some(None),
-            Some(field) => self.file(CA_FILE, field, files::authorities).map(Some),
+            Some(field) => self.file(CA_FILE, field, files::authorities).map(|(pem, _)| Some(pem)),
         };
         let identity = self.identity(cert_file.as_ref(), key_file.as_ref());
         Some(Some(Tls { ca_pem: ca_pem?, identity: identity? }))
@@ -44,7 +44,7 @@ impl Checker<'_> {
         let certificate = self.file(CERT_FILE, cert_field, files::certificates);
         let key = self.file(KEY_FILE, key_field, files::private_key);
         let ((certificate_pem, certificates), (key_pem, key)) = (certificate?, key?);
-        self.good(KEY_FILE, key_field, files::belong_together(certificates, key))?;
+        self.good(KEY_FILE, key_field, files::together(certificates, key, CERT_FILE))?;
         Some(Some(Identity { certificate_pem, key_pem: Secret::new(key_pem) }))
     }
 

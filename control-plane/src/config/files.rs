@@ -9,28 +9,45 @@ use rustls::{
     sign::CertifiedKey,
 };
 
-use super::{Secret, read};
+use super::{
+    Secret, read,
+    token::{TokenError, check_token},
+};
 
 /// Why a file is of no use. None of them shows what is in it.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum FileError {
+pub enum FileError {
     /// It may be a password where a file is meant, so it isn't shown.
     #[error("is not an absolute path; write the file's path from / on")]
     Relative,
+    /// There is no such file, it can't be read, is no text, or is too large.
     #[error("{0}: can't be read: {1}")]
     Unreadable(String, io::Error),
+    /// A password is the first line.
     #[error("{0}: its first line is empty; write the password there")]
     NoPassword(String),
+    /// A token is a line.
+    #[error("{0}: has no token; write each on a line of its own")]
+    NoToken(String),
+    /// Of the line of this number.
+    #[error("{0}: line {1}: {2}")]
+    Token(String, usize, TokenError),
+    /// Nothing in it is even meant as a certificate.
     #[error("{0}: has no certificate in PEM, which begins with -----BEGIN CERTIFICATE-----")]
     NoCertificate(String),
+    /// Of the certificate of this number.
     #[error("{0}: its certificate {1} is not PEM; make the file anew")]
     Pem(String, usize),
+    /// Of the certificate of this number.
     #[error("{0}: its certificate {1} can't be trusted, whoever it is from: {2}")]
     Authority(String, usize, Error),
+    /// None that isn't encrypted.
     #[error("{0}: has no private key in PEM that can be read; one that is encrypted can't: decrypt it first")]
     NoKey(String),
-    #[error("is not the key of the certificate in store.tls.cert_file; name two files that belong together")]
-    OtherKey,
+    /// The field of the certificate.
+    #[error("is not the key of the certificate in {0}; name two files that belong together")]
+    OtherKey(String),
+    /// For a reason of the library's.
     #[error("certificate and key can't be used: {0}")]
     Unusable(Error),
 }
@@ -45,14 +62,26 @@ pub(super) fn password(file: &str, written: &str) -> Result<Secret, FileError> {
     }
 }
 
+/// The tokens of a file, at least one: each a line, and empty lines are none.
+pub(super) fn tokens(file: &str, written: &str) -> Result<Vec<Secret>, FileError> {
+    let text = text(file, written)?;
+    let lines = (1..).zip(text.lines().map(str::trim)).filter(|(_, line)| !line.is_empty());
+    let tokens = lines.map(|(number, line)| {
+        check_token(line).map_err(|error| FileError::Token(written.to_owned(), number, error))?;
+        Ok(Secret::new(line))
+    });
+    let tokens = tokens.collect::<Result<Vec<_>, _>>()?;
+    if tokens.is_empty() { Err(FileError::NoToken(written.to_owned())) } else { Ok(tokens) }
+}
+
 /// A file of certificates to trust.
-pub(super) fn authorities(file: &str) -> Result<String, FileError> {
+pub(super) fn authorities(file: &str) -> Result<(String, RootCertStore), FileError> {
     let (pem, certificates) = certificates(file)?;
     let mut roots = RootCertStore::empty();
     for (number, certificate) in (1..).zip(certificates) {
         roots.add(certificate).map_err(|error| FileError::Authority(file.to_owned(), number, error))?;
     }
-    Ok(pem)
+    Ok((pem, roots))
 }
 
 /// A file with at least one certificate.
@@ -76,14 +105,15 @@ pub(super) fn private_key(file: &str) -> Result<(String, PrivateKeyDer<'static>)
     Ok((pem, key))
 }
 
-/// Whether the key is the first certificate's.
-pub(super) fn belong_together(
+/// The certificates with their key, which must be the first one's; in errors they are in the field `cert_field`.
+pub(super) fn together(
     certificates: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,
-) -> Result<(), FileError> {
+    cert_field: &str,
+) -> Result<CertifiedKey, FileError> {
     match CertifiedKey::from_der(certificates, key, &ring::default_provider()) {
-        Ok(_) => Ok(()),
-        Err(Error::InconsistentKeys(_)) => Err(FileError::OtherKey),
+        Ok(together) => Ok(together),
+        Err(Error::InconsistentKeys(_)) => Err(FileError::OtherKey(cert_field.to_owned())),
         Err(error) => Err(FileError::Unusable(error)),
     }
 }

@@ -2,6 +2,7 @@
 
 mod address;
 mod check;
+mod check_listen;
 mod check_login;
 mod check_policy;
 mod check_store;
@@ -13,15 +14,18 @@ mod host;
 mod policies;
 mod raw;
 mod secret;
+mod server_tls;
 mod store;
 mod store_url;
 mod substitute;
+mod token;
 mod version;
 mod written;
 
 use std::{
     fs::File,
     io::{self, Read as _},
+    num::NonZeroUsize,
     path::Path,
     time::Duration,
 };
@@ -30,10 +34,13 @@ use sluicegate_wire::Pepper;
 
 pub use address::Address;
 pub use error::{ConfigError, ConfigErrors};
+pub use files::FileError;
 pub use host::HostPort;
 pub use policies::Policies;
 pub use secret::Secret;
+pub use server_tls::{ServerTls, ServerTlsError};
 pub use store::{Identity, Login, Store, Tls, Topology};
+pub use token::{TokenError, Tokens};
 pub use version::Version;
 pub use written::{TextDigest, Written};
 
@@ -42,6 +49,14 @@ pub use written::{TextDigest, Written};
 pub struct Config {
     /// Where checks are answered (`listen`).
     pub listen: Address,
+    /// What callers must present there (`token` or `token_file`).
+    pub token: Option<Tokens>,
+    /// What it shows to callers, where it speaks TLS (`tls`).
+    pub tls: Option<ServerTls>,
+    /// Connections there at once (`max_connections`).
+    pub max_connections: NonZeroUsize,
+    /// Whether other processes may listen at the same addresses (`reuse_port`).
+    pub reuse_port: bool,
     /// The listener for everything else.
     pub admin: Admin,
     /// Where buckets are kept.
@@ -50,8 +65,8 @@ pub struct Config {
     pub drain: Duration,
     /// What goes into the digests of secrets (`key_pepper`); the filter needs the same.
     pub key_pepper: Option<Pepper>,
-    /// Whether callers of the data plane may refund (`refunds`); by default when it is local to the machine.
-    pub refunds: bool,
+    /// Whether callers of the data plane may refund (`refunds`), where that is said; see [`Config::allows_refunds`].
+    pub refunds: Option<bool>,
     /// What is limited.
     pub policies: Policies,
     /// What the file said, to be compared with what it says later.
@@ -63,8 +78,13 @@ pub struct Config {
 pub struct Admin {
     /// Where it listens (`admin.listen`).
     pub listen: Address,
-    /// What callers must present (`admin.token`); always there when the address isn't local to the machine.
-    pub token: Option<Secret>,
+    /// What callers must present (`admin.token` or `admin.token_file`); always there when the address isn't local to the
+    /// machine.
+    pub token: Option<Tokens>,
+    /// What callers of `/metrics` must present (`admin.metrics_token` or `admin.metrics_token_file`); without, nothing.
+    pub metrics_token: Option<Tokens>,
+    /// What it shows to callers, where it speaks TLS (`admin.tls`).
+    pub tls: Option<ServerTls>,
 }
 
 impl Config {
@@ -93,6 +113,14 @@ impl Config {
             .map_err(|fault| vec![fault])
             .and_then(|raw| check::check(&raw, Written::of(text), environment))
             .map_err(|faults| ConfigErrors::faults(file, faults))
+    }
+
+    /// Whether callers of the data plane may refund, where it listens at `address`: what [`Config::refunds`] says, else
+    /// whether callers are this machine's or must show who they are.
+    #[must_use]
+    pub fn allows_refunds(&self, address: &Address) -> bool {
+        let known = self.token.is_some() || self.tls.as_ref().is_some_and(|tls| tls.client_ca_file.is_some());
+        self.refunds.unwrap_or(known || address.is_local())
     }
 }
 

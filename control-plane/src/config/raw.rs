@@ -14,6 +14,16 @@ use super::error::Fault;
 pub(super) struct RawConfig {
     #[serde(default, deserialize_with = "present")]
     pub(super) listen: Option<Spanned<String>>,
+    #[serde(default, deserialize_with = "present")]
+    pub(super) token: Option<Spanned<String>>,
+    #[serde(default, deserialize_with = "present")]
+    pub(super) token_file: Option<Spanned<String>>,
+    #[serde(default, deserialize_with = "present")]
+    pub(super) tls: Option<Spanned<RawServerTls>>,
+    #[serde(default, deserialize_with = "present")]
+    pub(super) max_connections: Option<Spanned<u32>>,
+    #[serde(default, deserialize_with = "present")]
+    pub(super) reuse_port: Option<Spanned<bool>>,
     #[serde(default)]
     pub(super) admin: RawAdmin,
     pub(super) store: RawStore,
@@ -33,6 +43,24 @@ pub(super) struct RawAdmin {
     pub(super) listen: Option<Spanned<String>>,
     #[serde(default, deserialize_with = "present")]
     pub(super) token: Option<Spanned<String>>,
+    #[serde(default, deserialize_with = "present")]
+    pub(super) token_file: Option<Spanned<String>>,
+    #[serde(default, deserialize_with = "present")]
+    pub(super) metrics_token: Option<Spanned<String>>,
+    #[serde(default, deserialize_with = "present")]
+    pub(super) metrics_token_file: Option<Spanned<String>>,
+    #[serde(default, deserialize_with = "present")]
+    pub(super) tls: Option<Spanned<RawServerTls>>,
+}
+
+/// What a listener shows to its callers, and what it asks of them.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawServerTls {
+    pub(super) cert_file: Spanned<String>,
+    pub(super) key_file: Spanned<String>,
+    #[serde(default, deserialize_with = "present")]
+    pub(super) client_ca_file: Option<Spanned<String>>,
 }
 
 #[derive(Deserialize)]
@@ -196,6 +224,8 @@ fn example(field: &str) -> &'static str {
         "limits" => "limits: [ { name: burst, capacity: 10, refill: 10, per: 1s } ]",
         "name" => "a name such as name: burst",
         "after" => "the denials it takes, such as after: 20",
+        "cert_file" => "the certificate, such as cert_file: /etc/sluicegate/tls.crt",
+        "key_file" => "its private key, such as key_file: /etc/sluicegate/tls.key",
         "within" => "the time in which they count, such as within: 10m",
         "for" => "how long it lasts, such as for: 1h",
         _ => "it",

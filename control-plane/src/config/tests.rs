@@ -4,6 +4,7 @@ use sluicegate_lua::{Ban, Refill, Rule};
 
 use super::*;
 
+mod listen;
 mod store;
 mod store_files;
 
@@ -75,7 +76,7 @@ policies:
     .unwrap();
     assert_eq!(config.listen.to_string(), "unix:/run/sluicegate.sock");
     assert_eq!(config.admin.listen.to_string(), "0.0.0.0:0");
-    assert_eq!(config.admin.token.as_ref().unwrap().expose(), "hunter2");
+    assert_eq!(config.admin.token.as_ref().unwrap().read().unwrap()[0].expose(), "hunter2");
     assert_eq!(config.store.to_string(), "redis://host:7000/2");
     assert_eq!(config.drain, Duration::ZERO);
     let login = config.policies.get("login").unwrap();
@@ -116,10 +117,15 @@ fn a_file_with_nothing_to_do_is_refused() {
 
 #[test]
 fn faults_of_form_name_the_place_and_the_field() {
-    let top = "there is no such field here; there are: listen, admin, store, drain, key_pepper, refunds, policies";
+    let top = "there is no such field here; there are: listen, token, token_file, tls, max_connections, reuse_port, admin, \
+               store, drain, key_pepper, refunds, policies";
     check_settings("^lisen: 127.0.0.1:1", &format!("lisen: {top}"));
     check_settings("^pepper: x", &format!("pepper: {top}"));
-    check_settings("admin: { ^tokn: x }", "admin.tokn: there is no such field here; there are: listen, token");
+    check_settings(
+        "admin: { ^tokn: x }",
+        "admin.tokn: there is no such field here; there are: listen, token, \
+    token_file, metrics_token, metrics_token_file, tls",
+    );
     check_settings("listen: ^[1]", "listen: must be a text");
     check_settings("drain: ^null", "drain: must not be empty; give it a value or leave it out");
     check_settings("admin:\n  token^:", "admin.token: must not be empty; give it a value or leave it out");
@@ -222,15 +228,20 @@ policies:
     let shown: Vec<_> = login.limits().iter().map(|limit| format!("{:?}", limit.rule)).collect();
     assert_eq!(shown, ["Quota(100 every month in Europe/Paris)", "Quota(5 every day in UTC)"]);
     assert_eq!(login.ban(), Some(&Ban::new(20, 600_000, 3_600_000).unwrap()));
-    assert!(login.overrides() && config.key_pepper.is_some() && !config.refunds);
+    assert!(login.overrides() && config.key_pepper.is_some() && config.refunds == Some(false));
     assert!(!format!("{config:?}").contains("hunter2"), "{config:?}");
 }
 
 #[test]
 fn refunds_are_for_this_machine_unless_said_otherwise() {
-    let refunds = |listen: &str| parse(&format!("listen: {listen}\n{STORE}{POLICIES}")).unwrap().refunds;
+    let refunds = |listen: &str| {
+        let config = parse(&format!("listen: {listen}\n{STORE}{POLICIES}")).unwrap();
+        config.allows_refunds(&config.listen)
+    };
     assert!(refunds("127.0.0.1:1") && refunds("unix:/run/s.sock"));
     assert!(!refunds("0.0.0.0:1"));
+    assert!(refunds("0.0.0.0:1\ntoken: hunter2"));
+    assert!(!refunds("127.0.0.1:1\ntoken: hunter2\nrefunds: false"));
 }
 
 #[test]

@@ -8,14 +8,19 @@ use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::conn::auto::Builder,
 };
+use rustls::ServerConfig;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     sync::{SetOnce, watch},
-    time::timeout,
+    time::{Instant, timeout_at},
 };
+use tokio_rustls::TlsAcceptor;
 use tower::Service as _;
 
-use super::Phase;
+use super::{Phase, stall::Unstalled};
+
+/// The longest wait for the first request, from its connection on, TLS included. Nobody who means to ask takes that long.
+const FIRST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The longest wait for a request's head. In HTTP/1 that is also how long a connection may be idle, so it is longer
 /// than the 60 s after which load balancers commonly close idle connections: the side that sends the requests must
@@ -36,13 +41,35 @@ const MAX_STREAMS: u32 = 1024;
 /// for an attack and close the connection, with every other request on it.
 const MAX_PENDING_RESETS: usize = MAX_STREAMS as usize;
 
-/// Serves one connection until it ends or is told to.
-pub(super) async fn serve<I>(stream: I, router: Router, phase: watch::Receiver<Phase>)
+/// The largest head of a request, in bytes; larger ones are answered with 431. What a proxy adds to a check is some 1 kB.
+const MAX_HEAD_BYTES: u32 = 32 * 1024;
+
+/// The longest wait for the first request on a connection that was queued when the service stopped listening.
+const LATE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Serves one connection until it ends or is told to, with TLS where there is any.
+pub(super) async fn serve<I>(stream: I, tls: Option<Arc<ServerConfig>>, router: Router, phase: watch::Receiver<Phase>)
+where
+    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let first = if *phase.borrow() == Phase::Closing { LATE_TIMEOUT } else { FIRST_TIMEOUT };
+    let by = Instant::now() + first;
+    let stream = Unstalled::new(stream);
+    let Some(tls) = tls else { return serve_http(stream, router, phase, by).await };
+    match timeout_at(by, TlsAcceptor::from(tls).accept(stream)).await {
+        Ok(Ok(stream)) => serve_http(stream, router, phase, by).await,
+        Ok(Err(error)) => tracing::debug!(%error, "no TLS"),
+        Err(_) => tracing::debug!("no TLS within {first:?}"),
+    }
+}
+
+/// The first request must be there `by` then.
+async fn serve_http<I>(stream: I, router: Router, phase: watch::Receiver<Phase>, by: Instant)
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let version = Arc::new(SetOnce::new());
-    let finish_due = finish_due(Arc::clone(&version), phase);
+    let finish_due = finish_due(Arc::clone(&version), phase, by);
     let service = service_fn(move |request: Request<Incoming>| {
         if !version.initialized() {
             // Streams of one connection may race to be first; they say the same.
@@ -55,9 +82,12 @@ where
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
-        () = finish_due => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+        due = finish_due => match due {
+            Due::Finish => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+            Due::Cut => return tracing::debug!("connection without a request: cut off"),
         }
     };
     if let Err(error) = ended {
@@ -65,37 +95,58 @@ where
     }
 }
 
-/// Waits until a connection should finish what it has begun and close.
+/// How a connection should end.
+enum Due {
+    /// What it has begun is finished first.
+    Finish,
+    /// At once: it has begun nothing.
+    Cut,
+}
+
+/// Waits until a connection should end.
 ///
 /// - HTTP/2 can say so before it closes (GOAWAY, RFC 9113 section 6.8), so it does as soon as the service drains. A
 ///   connection opened while draining stays until the end: sent away again, the caller would only open another.
 /// - HTTP/1 can only close, and a request on its way would be lost. So each answer says `connection: close`, and
 ///   only at the end are idle connections closed.
-/// - Without a request for [`HEAD_TIMEOUT`] there is no reason to stay.
-async fn finish_due(version: Arc<SetOnce<Version>>, mut phase: watch::Receiver<Phase>) {
+/// - Without a first request there is no reason to stay.
+async fn finish_due(version: Arc<SetOnce<Version>>, mut phase: watch::Receiver<Phase>, by: Instant) -> Due {
     let opened = *phase.borrow();
-    let finish_in = tokio::select! {
-        _ = phase.wait_for(|phase| *phase == Phase::Closing) => return,
-        version = timeout(HEAD_TIMEOUT, version.wait()) => match version {
-            Err(_) => return,
-            Ok(&Version::HTTP_2) if opened == Phase::Serving => Phase::Draining,
-            Ok(_) => Phase::Closing,
+    let first = timeout_at(by, version.wait());
+    let asked = match opened {
+        // It was queued, and its request is on the way.
+        Phase::Closing => first.await,
+        Phase::Serving | Phase::Draining => tokio::select! {
+            _ = phase.wait_for(|phase| *phase == Phase::Closing) => return Due::Finish,
+            asked = first => asked,
         },
+    };
+    let finish_in = match asked {
+        Err(_) => return Due::Cut,
+        Ok(&Version::HTTP_2) if opened == Phase::Serving => Phase::Draining,
+        Ok(_) => Phase::Closing,
     };
     // An error means that the sender is gone, and the service with it.
     let _ = phase.wait_for(|phase| *phase >= finish_in).await;
+    Due::Finish
 }
 
 fn builder() -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
     // A client may close its side once it has asked, and still wants the answer.
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).half_close(true);
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
+        .max_buf_size(MAX_HEAD_BYTES as usize)
+        .half_close(true);
     builder
         .http2()
         .timer(TokioTimer::new())
         .keep_alive_interval(PING_INTERVAL)
         .keep_alive_timeout(PING_TIMEOUT)
         .max_concurrent_streams(MAX_STREAMS)
+        .max_header_list_size(MAX_HEAD_BYTES)
         .max_pending_accept_reset_streams(MAX_PENDING_RESETS);
     builder
 }
@@ -113,13 +164,13 @@ mod tests {
     async fn check_closed(sent: &[u8]) {
         let (mut client, server) = duplex(1024);
         let (_phase, phase) = watch::channel(Phase::Serving);
-        tokio::spawn(serve(server, Router::new(), phase));
+        tokio::spawn(serve(server, None, Router::new(), phase));
         client.write_all(sent).await.unwrap();
         let (start, mut answer) = (Instant::now(), Vec::new());
         client.read_to_end(&mut answer).await.unwrap();
         let (waited, sent) = (start.elapsed(), String::from_utf8_lossy(sent));
         assert_eq!(answer, b"", "{sent:?}");
-        assert!(waited.abs_diff(HEAD_TIMEOUT) < Duration::from_secs(1), "{sent:?}: closed after {waited:?}");
+        assert!(waited.abs_diff(FIRST_TIMEOUT) < Duration::from_secs(1), "{sent:?}: closed after {waited:?}");
     }
 
     #[tokio::test(start_paused = true)]

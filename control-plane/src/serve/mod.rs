@@ -2,33 +2,41 @@
 
 mod accept;
 mod connection;
+mod descriptors;
+mod inherited;
 mod listener;
 mod phase;
 mod signals;
+mod stall;
 
 use std::{sync::Arc, time::Duration};
 
+use rustls::ServerConfig;
 use tokio::sync::watch;
 
 use crate::{
-    api::{self, App},
-    config::{Address, Config},
+    api::{self, App, Guard},
+    config::{Address, Config, FileError, ServerTls, ServerTlsError},
     limiter::Limiter,
     metrics::Metrics,
     policies::Live,
+    renewed::Renewed,
     store::{Store, StoreError},
 };
+use accept::Front;
+use inherited::InheritedSocket;
 use listener::Listener;
 
+pub use inherited::{Inherited, InheritedError};
 pub use phase::Phase;
 pub use signals::Signals;
 
 /// A service whose listeners are open: connections wait until it runs.
 #[derive(Debug)]
 pub struct Server {
-    data: Listener,
-    admin: Listener,
-    app: Arc<App>,
+    data: Front,
+    admin: Front,
+    policies: Live,
     phase: watch::Sender<Phase>,
     drain: Duration,
 }
@@ -46,19 +54,36 @@ pub enum BindError {
         /// Why.
         error: std::io::Error,
     },
+    /// A socket that was passed is one that the configuration can't be meant for.
+    #[error(
+        "admin.listen: other machines can reach {0}, where the socket that was passed listens, so admin.token is \
+         required; set it, for example token: ${{SLUICEGATE_ADMIN_TOKEN}}"
+    )]
+    NoToken(Address),
+    /// The files of a listener's TLS changed since they were checked.
+    #[error(transparent)]
+    Tls(#[from] ServerTlsError),
+    /// A file of tokens changed since it was checked.
+    #[error("token_file: {0}")]
+    Token(#[from] FileError),
     /// The store's client can't be made of this URL.
     #[error("store: {0}")]
     Store(StoreError),
 }
 
 impl Server {
-    /// Opens the listeners and starts to connect to the store, which need not be up.
+    /// Opens the listeners, but for those whose sockets were passed, and starts to connect to the store, which need not
+    /// be up.
     ///
     /// # Errors
     /// When an address can't be listened on.
-    pub async fn bind(config: Config) -> Result<Self, BindError> {
-        let data = bind("listen", config.listen).await?;
-        let admin = bind("admin.listen", config.admin.listen).await?;
+    pub async fn bind(config: Config, inherited: Inherited) -> Result<Self, BindError> {
+        let data = listener("listen", &config.listen, config.reuse_port, inherited.data).await?;
+        let admin = listener("admin.listen", &config.admin.listen, config.reuse_port, inherited.admin).await?;
+        if config.admin.token.is_none() && !admin.address().is_local() {
+            return Err(BindError::NoToken(admin.address().clone()));
+        }
+        let max_connections = descriptors::data_connections(config.max_connections.get());
         let store = Store::open(&config.store).map_err(BindError::Store)?;
         tracing::info!(
             %data,
@@ -70,44 +95,53 @@ impl Server {
             "listening"
         );
         let (phase, receiver) = watch::channel(Phase::Serving);
+        let refunds = config.allows_refunds(data.address());
         let policies = Live::new(config.policies);
         let metrics = Metrics::new(&store, &policies);
-        let limiter = Limiter { policies, prefix: config.store.prefix, pepper: config.key_pepper, store };
-        let app = Arc::new(App {
-            limiter,
-            metrics,
-            store_timeout: config.store.timeout,
-            refunds: config.refunds,
-            phase: receiver,
-        });
-        Ok(Self { data, admin, app, phase, drain: config.drain })
+        let data_guard = Guard::data(config.token.as_ref())?;
+        let admin_guard = Guard::admin(config.admin.token.as_ref(), config.admin.metrics_token.as_ref())?;
+        let limiter =
+            Limiter { policies: policies.clone(), prefix: config.store.prefix, pepper: config.key_pepper, store };
+        let app = Arc::new(App { limiter, metrics, store_timeout: config.store.timeout, refunds, phase: receiver });
+        let data = Front {
+            listener: data,
+            tls: config.tls.map(|tls| certificates("tls", tls)).transpose()?,
+            router: api::guarded(api::data(Arc::clone(&app)), data_guard),
+            max_connections,
+        };
+        let admin = Front {
+            listener: admin,
+            tls: config.admin.tls.map(|tls| certificates("admin.tls", tls)).transpose()?,
+            router: api::guarded(api::admin(app), admin_guard),
+            max_connections: ADMIN_CONNECTIONS,
+        };
+        Ok(Self { data, admin, policies, phase, drain: config.drain })
     }
 
     /// Where checks are answered; the real port where the configuration says 0.
     #[must_use]
     pub const fn data_address(&self) -> &Address {
-        self.data.address()
+        self.data.listener.address()
     }
 
     /// Where everything else is; the real port where the configuration says 0.
     #[must_use]
     pub const fn admin_address(&self) -> &Address {
-        self.admin.address()
+        self.admin.listener.address()
     }
 
     /// The policies in use, to put others in their place.
     #[must_use]
     pub fn policies(&self) -> &Live {
-        &self.app.limiter.policies
+        &self.policies
     }
 
     /// Answers until `stop`, then drains: unready at once, and connections are told to go elsewhere; everything is
     /// still answered for the configured time; then nothing new is accepted, and what is in flight finishes.
     pub async fn run(self, stop: impl Future<Output = ()>) {
-        let Self { data, admin, app, phase, drain } = self;
-        let accept = |listener, router| accept::accept(listener, router, phase.subscribe());
-        let data = accept(data, api::data(Arc::clone(&app)));
-        let admin = accept(admin, api::admin(app));
+        let Self { data, admin, phase, drain, .. } = self;
+        let data = accept::accept(data, phase.subscribe());
+        let admin = accept::accept(admin, phase.subscribe());
         let phases = async {
             stop.await;
             tracing::info!(?drain, "draining");
@@ -120,6 +154,23 @@ impl Server {
     }
 }
 
-async fn bind(field: &'static str, address: Address) -> Result<Listener, BindError> {
-    Listener::bind(&address).await.map_err(|error| BindError::Listen { field, address, error })
+/// Connections of the admin listener at once: people, a monitoring system, health checks.
+const ADMIN_CONNECTIONS: usize = 100;
+
+async fn listener(
+    field: &'static str,
+    address: &Address,
+    reuse_port: bool,
+    inherited: Option<InheritedSocket>,
+) -> Result<Listener, BindError> {
+    let listener = match inherited {
+        Some(socket) => Listener::inherit(socket),
+        None => Listener::bind(address, reuse_port).await,
+    };
+    listener.map_err(|error| BindError::Listen { field, address: address.clone(), error })
+}
+
+fn certificates(field: &'static str, tls: ServerTls) -> Result<Renewed<ServerConfig>, ServerTlsError> {
+    let files = tls.files().map(str::to_owned).collect();
+    Renewed::of_files(field, files, move || tls.load())
 }

@@ -28,6 +28,9 @@ impl Files {
         files.write("fake.pem", "-----BEGIN CERTIFICATE-----\naHVudGVyMg==\n-----END CERTIFICATE-----\n");
         files.write("broken.key", "-----BEGIN PRIVATE KEY-----\nhunter2!\n-----END PRIVATE KEY-----\n");
         files.write("fake.key", "-----BEGIN PRIVATE KEY-----\naHVudGVyMg==\n-----END PRIVATE KEY-----\n");
+        files.write("tokens", "\n hunter2 \nhunter3\r\n\n");
+        files.write("no tokens", "\n \n");
+        files.write("two words", "hunter2\nhunter 3\n");
         files.write("password", "hunter2\r\nand a note\n");
         files.write("blank", " \nhunter2\n");
         files.write("bytes", b"hunter2\xff\n");
