@@ -98,12 +98,12 @@ impl Process {
         size.with_context(|| format!("{} has ended", self.name))?.parse().context("VmRSS is no number")
     }
 
-    /// The kernel's table of the process's memory, `smaps`.
+    /// The kernel's table of the process's mappings of memory.
     ///
     /// # Errors
     /// When the process has ended.
     pub fn memory_map(&self) -> Result<String> {
-        fs::read_to_string(format!("/proc/{}/smaps", self.child.id()))
+        fs::read_to_string(format!("/proc/{}/maps", self.child.id()))
             .with_context(|| format!("{} has ended", self.name))
     }
 

@@ -126,12 +126,13 @@ impl Envoy {
         health::check(self.admin_port(), &self.process.log())
     }
 
-    /// The resident memory of each VM of the filter in KiB: its linear memory, which never shrinks.
+    /// The memory of each VM of the filter in KiB: one a worker, one of the main thread, one that the others were made
+    /// from. It never shrinks.
     ///
     /// # Errors
     /// When the process has ended.
     pub fn wasm_memories_kib(&self) -> Result<Vec<u64>> {
-        wasm_memory::resident_kib(&self.process.memory_map()?)
+        wasm_memory::sizes_kib(&self.process.memory_map()?)
     }
 
     /// The value of a metric in the form that Prometheus reads, by its name and labels as they stand there, such as

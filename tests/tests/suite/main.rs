@@ -22,6 +22,7 @@ mod header_bytes;
 mod filter_breaker;
 mod filter_charge;
 mod filter_deny_cache;
+mod filter_dispatch;
 mod filter_local;
 mod filter_metrics;
 mod filter_rules;
