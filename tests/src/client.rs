@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use reqwest::{ClientBuilder, Method, header::HeaderMap};
+use reqwest::{ClientBuilder, Method, Version, header::HeaderMap};
 use serde_json::{Value, json};
 use sluicegate_wire::header;
 use tokio::{
@@ -62,6 +62,14 @@ impl Client {
         Answer::of(request).await
     }
 
+    /// Sends a request with this body.
+    ///
+    /// # Errors
+    /// As [`Client::send`].
+    pub async fn send_body(&self, method: Method, path: &str, body: Vec<u8>) -> Result<Answer> {
+        Answer::of(self.http.request(method, format!("{}{path}", self.base)).body(body)).await
+    }
+
     /// GET without headers.
     ///
     /// # Errors
@@ -108,6 +116,8 @@ fn builder() -> ClientBuilder {
 pub struct Answer {
     /// The status.
     pub status: u16,
+    /// The version of HTTP.
+    pub version: Version,
     /// The headers.
     pub headers: HeaderMap,
     /// The body.
@@ -120,9 +130,9 @@ impl Answer {
     async fn of(request: reqwest::RequestBuilder) -> Result<Self> {
         let start = Instant::now();
         let response = request.send().await?;
-        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        let (status, version, headers) = (response.status().as_u16(), response.version(), response.headers().clone());
         let body = response.bytes().await?.to_vec();
-        Ok(Self { status, headers, body, elapsed: start.elapsed() })
+        Ok(Self { status, version, headers, body, elapsed: start.elapsed() })
     }
 
     /// A header that is there once, as text; none when absent.

@@ -27,6 +27,7 @@ mod stand_in;
 mod upstream;
 
 mod client;
+mod grpc;
 mod load;
 mod stack;
 
@@ -35,6 +36,7 @@ pub use client::{Answer, Client, exchange};
 pub use cluster::{Cluster, Migration};
 pub use envoy::{Envoy, Overlay};
 pub use fault_proxy::{FaultProxy, Traffic};
+pub use grpc::{GrpcAnswer, grpc_call, grpc_ok};
 pub use load::{Ask, Load, Sample, Samples, burst};
 pub use node::Node;
 pub use poll::until;

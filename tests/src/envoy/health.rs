@@ -8,8 +8,8 @@ use std::{
 
 use anyhow::{Result, ensure};
 
-/// A trap, in the log: the hook's line, the host's, or Envoy's own end.
-const TRAPS: [&str; 4] = ["panicked", "Function: proxy_on", "[critical]", "Caught Segmentation fault"];
+/// A trap, in the log: the line of the filter's hook, the proxy's, or Envoy's own end.
+const TRAPS: [&str; 3] = ["panicked", "Function: proxy_on", "[critical][backtrace]"];
 
 /// Endings of the names of statistics that stay 0: a VM that died and was made anew, and the time limits of
 /// `envoy/envoy.yaml` that end a request which hangs.

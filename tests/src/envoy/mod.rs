@@ -43,8 +43,8 @@ impl Envoy {
         Self::run(ingress, admin, tempfile::tempdir()?, &config, &[]).await
     }
 
-    /// An Envoy that reads its listener from a file and follows its changes, see [`Envoy::push`]. Requests of an old
-    /// configuration have a second to end.
+    /// An Envoy that reads its listener from a file and follows its changes, see [`Envoy::push`]. Connections of an old
+    /// listener are asked to end with their next answer rather than in the course of ten minutes.
     ///
     /// # Errors
     /// As [`Envoy::start`].
@@ -52,7 +52,7 @@ impl Envoy {
         let (ingress, admin, directory) = (Port::lease()?, Port::lease()?, tempfile::tempdir()?);
         let mut config = overlay.apply(ingress.number(), admin.number())?;
         listener_file::move_out(&mut config, directory.path())?;
-        Self::run(ingress, admin, directory, &config, &["--drain-time-s", "1"]).await
+        Self::run(ingress, admin, directory, &config, &["--drain-strategy", "immediate"]).await
     }
 
     /// Gives an Envoy that follows a file another listener. Whether it takes it is in its statistics

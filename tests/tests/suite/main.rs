@@ -23,9 +23,12 @@ mod filter_breaker;
 mod filter_charge;
 mod filter_deny_cache;
 mod filter_dispatch;
+mod filter_grpc;
 mod filter_local;
 mod filter_metrics;
+mod filter_reload;
 mod filter_rules;
 mod filter_shadow;
+mod filter_transport;
 
 mod envoy_file;
