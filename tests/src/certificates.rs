@@ -8,8 +8,11 @@ use std::{
 use anyhow::Result;
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+    SanType,
 };
+use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
+use tokio_rustls::rustls::pki_types::{CertificateDer, pem::PemObject as _};
 
 /// An authority, and a server's and a client's certificate by it, as PEM files that are deleted on drop. Two of these
 /// don't trust each other.
@@ -19,7 +22,8 @@ pub struct Certificates {
 }
 
 impl Certificates {
-    /// New ones. The server's is for `localhost` and 127.0.0.1.
+    /// New ones. The server's is for `localhost` and 127.0.0.1, the client's for `client.test` and
+    /// `spiffe://test/client`.
     ///
     /// # Errors
     /// When they can't be made or written.
@@ -39,6 +43,9 @@ impl Certificates {
         ];
         for (name, purpose, subjects) in leaves {
             let mut leaf = CertificateParams::new(subjects.iter().copied().map(str::to_owned).collect::<Vec<_>>())?;
+            if name == "client" {
+                leaf.subject_alt_names.push(SanType::URI("spiffe://test/client".try_into()?));
+            }
             leaf.distinguished_name.push(DnType::CommonName, name);
             leaf.extended_key_usages = vec![purpose];
             let key = KeyPair::generate()?;
@@ -64,6 +71,15 @@ impl Certificates {
     #[must_use]
     pub fn client(&self) -> (PathBuf, PathBuf) {
         (self.file("client.pem"), self.file("client.key"))
+    }
+
+    /// SHA-256 of the client's certificate, in hex.
+    ///
+    /// # Errors
+    /// When it can't be read.
+    pub fn client_sha256(&self) -> Result<String> {
+        let certificate = CertificateDer::from_pem_file(self.client().0)?;
+        Ok(Sha256::digest(&certificate).iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
     fn file(&self, name: &str) -> PathBuf {

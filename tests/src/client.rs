@@ -10,7 +10,7 @@ use reqwest::{ClientBuilder, Method, Version, header::HeaderMap};
 use serde_json::{Value, json};
 use sluicegate_wire::header;
 use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _},
     net::TcpStream,
     time::timeout,
 };
@@ -172,8 +172,15 @@ impl Answer {
 /// # Errors
 /// When the server can't be reached, closes before the head is whole, or hangs.
 pub async fn exchange(port: u16, request: &[u8]) -> Result<String> {
+    exchange_over(TcpStream::connect(("127.0.0.1", port)).await?, request).await
+}
+
+/// The same over a connection of the caller's.
+///
+/// # Errors
+/// When the server closes before the head is whole, or hangs.
+pub async fn exchange_over(mut stream: impl AsyncRead + AsyncWrite + Unpin, request: &[u8]) -> Result<String> {
     timeout(DEADLINE, async {
-        let mut stream = TcpStream::connect(("127.0.0.1", port)).await?;
         stream.write_all(request).await?;
         let mut answer = Vec::new();
         while !answer.ends_with(b"\r\n\r\n") {

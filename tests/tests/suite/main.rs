@@ -24,6 +24,7 @@ mod filter_charge;
 mod filter_deny_cache;
 mod filter_dispatch;
 mod filter_grpc;
+mod filter_identity;
 mod filter_local;
 mod filter_metrics;
 mod filter_reload;
