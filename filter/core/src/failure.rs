@@ -6,7 +6,7 @@ use sluicegate_wire::{Check, EncodedSubject, header};
 
 use crate::{
     Asked, HeaderValue, Judgement, LocalLimit, Metric, Rejection, Rule, Verdict, VerdictLabel,
-    local::{self, Taken},
+    local::{Taken, Takes},
     worker::Surroundings,
 };
 
@@ -144,15 +144,16 @@ pub(crate) fn judge(asked: &Asked, failure: Failure, around: Surroundings<'_>) -
         failure: Some(failure),
         log: None,
     };
-    // Each local rule takes from its own buckets, up to the first that has too little.
+    // Each local rule takes from its own buckets; the first that has too little gives back what those before it took.
+    let mut takes = Takes::new(around);
     for Part { rule, checks } in parts.iter().filter(|part| part.rule.on_failure.strictness() == strictest) {
-        let (label, rejection) = match rule.on_failure {
+        let (label, rejection) = match &rule.on_failure {
             OnFailure::Open => (VerdictLabel::FailureOpen, None),
             OnFailure::Closed { status } => {
-                (VerdictLabel::FailureClosed, Some(Rejection::failure_closed(status, asked.grpc)))
+                (VerdictLabel::FailureClosed, Some(Rejection::failure_closed(*status, asked.grpc)))
             }
             OnFailure::Local(limit) => {
-                let taken = local::take(&limit, &rule.name, &local_takes(checks), around);
+                let taken = takes.take(limit, &rule.name, costs(checks));
                 if taken.overflow() {
                     judgement.measures.push(Metric::LocalOverflow { rule: rule.name.clone() }.once());
                 }
@@ -198,14 +199,14 @@ fn local_verdict(taken: Taken, grpc: bool) -> (VerdictLabel, Option<Rejection>) 
 }
 
 /// Each distinct subject has a bucket, of which the request takes its dearest cost.
-fn local_takes(checks: &[&Check]) -> Vec<(EncodedSubject, u64)> {
-    let mut takes: Vec<(EncodedSubject, u64)> = Vec::with_capacity(checks.len());
+fn costs(checks: &[&Check]) -> Vec<(EncodedSubject, u64)> {
+    let mut costs: Vec<(EncodedSubject, u64)> = Vec::with_capacity(checks.len());
     for check in checks {
         let (subject, cost) = (check.key.encode(None), check.cost.tokens());
-        match takes.iter_mut().find(|(known, _)| *known == subject) {
+        match costs.iter_mut().find(|(known, _)| *known == subject) {
             Some((_, dearest)) => *dearest = cost.max(*dearest),
-            None => takes.push((subject, cost)),
+            None => costs.push((subject, cost)),
         }
     }
-    takes
+    costs
 }

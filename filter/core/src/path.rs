@@ -10,6 +10,7 @@ use crate::percent::{self, triplet};
 ///   path as it is (`%3A` and `:`): most servers decode before they route. `%2F` stays, because servers disagree on it;
 ///   the proxy's own `path_with_escaped_slashes_action` decides what becomes of it.
 /// - What can't stand in a path as it is gets encoded, so a byte 0xFF and `%ff` are one.
+/// - `\` is `/`, as in the URLs of browsers and of many servers (WHATWG URL) and in Envoy's `normalize_path`; `%5C` stays.
 /// - `.` and `..` segments are resolved (RFC 3986 section 5.2.4), then empty segments go: the order of Envoy's
 ///   `normalize_path` and `merge_slashes`.
 ///
@@ -59,7 +60,7 @@ fn respell(path: &[u8]) -> String {
             rest = after;
             push(&mut text, decoded, decoded != b'/');
         } else {
-            push(&mut text, *byte, true);
+            push(&mut text, if *byte == b'\\' { b'/' } else { *byte }, true);
         }
     }
     text
@@ -130,6 +131,10 @@ mod tests {
             "/login?next=/",
             "/login#top",
             "/.//./login",
+            "\\login",
+            "/\\login",
+            "/a/..\\login",
+            "/a\\b\\%2E.\\..\\login",
             "login",
         ] {
             check(path, "/login");
@@ -138,7 +143,17 @@ mod tests {
 
     #[test]
     fn other_paths_stay_other_paths() {
-        for path in ["/login/", "/LOGIN", "/login;x", "/login%2F", "/login%20", "/login...", "/.login", "/login%3F"] {
+        for path in [
+            "/login/",
+            "/LOGIN",
+            "/login;x",
+            "/login%2F",
+            "/login%20",
+            "/login...",
+            "/.login",
+            "/login%3F",
+            "/login%5C",
+        ] {
             check(path, path);
         }
     }
@@ -167,7 +182,7 @@ mod tests {
         check("/a%40b!", "/a@b!");
         check("/caf\u{e9}", "/caf%C3%A9");
         check("/caf%c3%a9", "/caf%C3%A9");
-        check(b"/\xff\x00\x7f \\\"", "/%FF%00%7F%20%5C%22");
+        check(b"/\xff\x00\x7f \"", "/%FF%00%7F%20%22");
         check("/a%2fb", "/a%2Fb");
         check("/%", "/%25");
         check("/%zz%+1%4", "/%25zz%25+1%254");

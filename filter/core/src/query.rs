@@ -9,9 +9,13 @@ pub(crate) fn all<'a>(path: &'a [u8], name: &'a str) -> impl Iterator<Item = Vec
     let query = without_fragment.splitn(2, |byte| *byte == b'?').nth(1).unwrap_or_default();
     query.split(|byte| *byte == b'&').filter(|pair| !pair.is_empty()).filter_map(move |pair| {
         let mut halves = pair.splitn(2, |byte| *byte == b'=');
-        let sent = decode(halves.next()?);
-        (sent == name.as_bytes()).then(|| decode(halves.next().unwrap_or_default()))
+        is(halves.next()?, name.as_bytes()).then(|| decode(halves.next().unwrap_or_default()))
     })
+}
+
+/// Whether a text stands for `name`. A character takes one to three bytes, so most other names are told by their length.
+fn is(text: &[u8], name: &[u8]) -> bool {
+    (name.len()..=name.len().saturating_mul(3)).contains(&text.len()) && decode(text) == name
 }
 
 fn decode(text: &[u8]) -> Vec<u8> {

@@ -74,7 +74,26 @@ fn each_local_rule_counts_what_is_its_own() {
     assert_eq!(fail().label, VerdictLabel::FailureLocal);
     let denied = fail();
     assert_eq!((denied.label, denied.rule.as_str()), (VerdictLabel::FailureLocalDenied, "narrow"));
-    assert_eq!(fail().rule.as_str(), "wide");
+}
+
+#[test]
+fn what_an_earlier_local_rule_took_is_given_back() {
+    let wide = rule("wide", &LOCAL.replace(r#""capacity":1"#, r#""capacity":2"#));
+    let narrow = rule("narrow", LOCAL).replace(r#""client_ip""#, r#"{"header":"x-account"}"#);
+    let config = with_rules(&[wide, narrow].join(","));
+    let (mut worker, shared) = (Worker::new(&config), Shared::default());
+    let around = Surroundings { now_ms: 1_000, shared: &shared };
+    let mut fail =
+        |account: &str| match worker.begin(&config, &TestRequest::new("GET", "/").header("x-account", account), around)
+        {
+            Step::Ask(callout, ticket) => worker.finish(&callout.asked, ticket, Outcome::Lost, around),
+            other => panic!("{other:?}"),
+        };
+    assert_eq!(fail("alice").label, VerdictLabel::FailureLocal);
+    for _ in 0..3 {
+        assert_eq!(fail("alice").rule.as_str(), "narrow");
+    }
+    assert_eq!(fail("bob").label, VerdictLabel::FailureLocal);
 }
 
 #[test]

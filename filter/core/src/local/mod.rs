@@ -9,4 +9,4 @@ mod table;
 
 pub use bucket::{LocalLimit, LocalLimitError};
 pub use shared::{Cas, SetError, SharedData, Stored, Unreadable};
-pub(crate) use table::{Taken, take};
+pub(crate) use table::{Taken, Takes};

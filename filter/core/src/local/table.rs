@@ -48,28 +48,50 @@ impl Taken {
     }
 }
 
-/// Takes `cost` tokens from every subject's bucket, or from none.
-pub(crate) fn take(
-    limit: &LocalLimit,
-    rule: &Name,
-    takes: &[(EncodedSubject, u64)],
-    Surroundings { now_ms, shared }: Surroundings<'_>,
-) -> Taken {
-    let set = |subject| Set { limit, key: key(limit, rule, subject), shared };
-    let mut granted = Vec::with_capacity(takes.len());
-    for (subject, cost) in takes {
-        match set(subject).take(subject.as_str(), *cost, now_ms) {
-            Taken::Granted { overflow } => granted.push((subject, *cost, overflow)),
-            denied => {
-                // As far as it can be: what isn't given back comes back by itself.
-                for (subject, cost, overflow) in granted {
-                    set(subject).give((!overflow).then_some(subject.as_str()), cost, now_ms);
+/// What one request takes from the buckets of its rules: all of it, or nothing.
+pub(crate) struct Takes<'a> {
+    around: Surroundings<'a>,
+    granted: Vec<Granted<'a>>,
+}
+
+struct Granted<'a> {
+    set: Set<'a>,
+    /// None when the overflow bucket granted it.
+    subject: Option<EncodedSubject>,
+    cost: u64,
+}
+
+impl<'a> Takes<'a> {
+    pub(crate) const fn new(around: Surroundings<'a>) -> Self {
+        Self { around, granted: Vec::new() }
+    }
+
+    /// Takes tokens from the bucket of each of these subjects of a rule. When one has too few, all that was taken is given
+    /// back, of rules before it too, as far as it can be: what isn't comes back by itself.
+    pub(crate) fn take(&mut self, limit: &'a LocalLimit, rule: &Name, costs: Vec<(EncodedSubject, u64)>) -> Taken {
+        let Surroundings { now_ms, shared } = self.around;
+        let mut overflows = false;
+        for (subject, cost) in costs {
+            let set = Set { limit, key: key(limit, rule, &subject), shared };
+            match set.take(subject.as_str(), cost, now_ms) {
+                Taken::Granted { overflow } => {
+                    overflows |= overflow;
+                    self.granted.push(Granted { set, subject: (!overflow).then_some(subject), cost });
                 }
-                return denied;
+                denied => {
+                    self.give_back();
+                    return denied;
+                }
             }
         }
+        Taken::Granted { overflow: overflows }
     }
-    Taken::Granted { overflow: granted.iter().any(|(_, _, overflow)| *overflow) }
+
+    fn give_back(&mut self) {
+        for Granted { set, subject, cost } in self.granted.drain(..) {
+            set.give(subject.as_ref().map(EncodedSubject::as_str), cost, self.around.now_ms);
+        }
+    }
 }
 
 /// The layout, the rule and the size of its table are part of the key: other values are never read as this table's.

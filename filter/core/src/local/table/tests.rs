@@ -70,7 +70,7 @@ fn subject(text: &str) -> EncodedSubject {
 }
 
 fn take_one(limit: &LocalLimit, who: &str, cost: u64, now_ms: u64, shared: &dyn SharedData) -> Taken {
-    take(limit, &"rule".parse().unwrap(), &[(subject(who), cost)], Surroundings { now_ms, shared })
+    Takes::new(Surroundings { now_ms, shared }).take(limit, &"rule".parse().unwrap(), vec![(subject(who), cost)])
 }
 
 const GRANTED: Taken = Taken::Granted { overflow: false };
@@ -118,7 +118,7 @@ fn several_subjects_give_or_none_does() {
     let (limit, memory) = (limit(2, 1, 1_000_000, 4096), Memory::default());
     let rule = "rule".parse().unwrap();
     let around = Surroundings { now_ms: 0, shared: &memory };
-    let both = |second: &str| take(&limit, &rule, &[(subject("ip"), 1), (subject(second), 1)], around);
+    let both = |second: &str| Takes::new(around).take(&limit, &rule, vec![(subject("ip"), 1), (subject(second), 1)]);
     assert_eq!(take_one(&limit, "bob", 2, 0, &memory), GRANTED);
     for _ in 0..10 {
         assert!(matches!(both("bob"), Taken::Denied { .. }));
