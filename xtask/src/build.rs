@@ -1,7 +1,7 @@
 //! The filter as wasm, and where tests and the demo find what was built.
 
 use std::{
-    fs,
+    env, fs,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -15,12 +15,23 @@ const FILE: &str = "sluicegate_filter.wasm";
 
 /// Builds the filter and gives its path, `target/sluicegate_filter.wasm`, which `envoy/envoy.yaml` names.
 pub(crate) fn filter(workspace: &Workspace, toolchain: &WasmToolchain) -> Result<PathBuf> {
-    process::run(toolchain.cargo(workspace, "build").args(["--package", "sluicegate-filter", "--profile", PROFILE]))?;
+    let mut cargo = toolchain.cargo(workspace, "build");
+    cargo.args(["--package", "sluicegate-filter", "--profile", PROFILE]);
+    process::run(cargo.env("CARGO_ENCODED_RUSTFLAGS", without_paths(workspace)))?;
     let built = toolchain.target_dir(workspace).join(WasmToolchain::TARGET).join(PROFILE).join(FILE);
     let copy = workspace.target.join(FILE);
     let bytes = fs::copy(&built, &copy).with_context(|| format!("copying {}", built.display()))?;
     eprintln!("{}: {} kB", workspace.relative(&copy).display(), bytes.div_ceil(1000));
     Ok(copy)
+}
+
+/// Compiler flags, in the form that cargo takes whatever stands in the paths. Where a panic is in the source is part of
+/// the filter: without the folders of this machine in it, each machine builds the same bytes, and fewer.
+fn without_paths(workspace: &Workspace) -> String {
+    let home = env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cargo"))).unwrap_or_default();
+    let prefixes = [workspace.root.clone(), home.join("registry/src")];
+    prefixes.map(|prefix| format!("--remap-path-prefix={}=", prefix.display())).join("\x1f")
 }
 
 /// Tells `command` where the filter and the service are.
