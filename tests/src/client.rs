@@ -42,6 +42,14 @@ impl Client {
         Self::build(port, builder().local_address(IpAddr::V4(address)))
     }
 
+    /// A client that opens a connection for each request.
+    ///
+    /// # Errors
+    /// When the client can't be built.
+    pub fn new_unkept(port: u16) -> Result<Self> {
+        Self::build(port, builder().pool_max_idle_per_host(0))
+    }
+
     /// A client that sends all of its requests on one HTTP/2 connection.
     ///
     /// # Errors
@@ -68,6 +76,18 @@ impl Client {
     /// As [`Client::send`].
     pub async fn send_body(&self, method: Method, path: &str, body: Vec<u8>) -> Result<Answer> {
         Answer::of(self.http.request(method, format!("{}{path}", self.base)).body(body)).await
+    }
+
+    /// The same with headers.
+    ///
+    /// # Errors
+    /// As [`Client::send`].
+    pub async fn send_with_body(&self, method: Method, path: &str, headers: &[(&str, &str)], body: &str) -> Result<Answer> {
+        let mut request = self.http.request(method, format!("{}{path}", self.base)).body(body.to_owned());
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        Answer::of(request).await
     }
 
     /// GET without headers.

@@ -31,11 +31,19 @@ impl Process {
     /// # Errors
     /// When the program can't be started.
     pub fn spawn(name: impl Into<String>, command: &mut Command, log: &Path) -> Result<Self> {
+        let file = File::options().create(true).append(true).open(log)?;
+        command.stdin(Stdio::null()).stdout(file);
+        Self::spawn_with(name, command, log)
+    }
+
+    /// The same with what `command` has for standard input and output.
+    ///
+    /// # Errors
+    /// As [`Process::spawn`].
+    pub fn spawn_with(name: impl Into<String>, command: &mut Command, log: &Path) -> Result<Self> {
         let name = name.into();
         let file = File::options().create(true).append(true).open(log)?;
         let child = command
-            .stdin(Stdio::null())
-            .stdout(file.try_clone()?)
             .stderr(file)
             .spawn()
             .with_context(|| format!("can't start {name} ({})", Path::new(command.get_program()).display()))?;

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use axum::{
-    body::Bytes,
+    body::{Bytes, HttpBody as _},
     extract::{FromRequest as _, Request, rejection::BytesRejection},
 };
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 use tokio::time::{Instant, timeout};
 
-use super::{App, MAX_CHECKS, respond::Refusal, time_left::time_left};
+use super::{App, MAX_BODY_BYTES, MAX_CHECKS, respond::Refusal, time_left::time_left};
 use crate::store::StoreError;
 
 /// The longest wait for a request's body once its head is there: a caller that is slower is no proxy.
@@ -41,6 +41,10 @@ pub(super) async fn question<Q: DeserializeOwned>(
 }
 
 async fn read(request: Request) -> Result<Bytes, Refusal> {
+    // One that says so is not waited for.
+    if request.body().size_hint().lower() > MAX_BODY_BYTES as u64 {
+        return Err(Refusal::LargeBody);
+    }
     match timeout(BODY_TIMEOUT, Bytes::from_request(request, &())).await {
         Ok(Ok(body)) => Ok(body),
         Ok(Err(BytesRejection::FailedToBufferBody(failed))) => Err(Refusal::Body(failed)),

@@ -52,6 +52,8 @@ pub(super) enum Refusal {
     TimeLeft,
     #[error("{}", body_text(.0))]
     Body(FailedToBufferBody),
+    #[error("{}", large_body_text())]
+    LargeBody,
     #[error("the request has no body")]
     NoBody,
     #[error("the body did not arrive in time")]
@@ -83,7 +85,7 @@ impl Refusal {
             Self::NoToken | Self::WrongToken => StatusCode::UNAUTHORIZED,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
-            Self::Body(FailedToBufferBody::LengthLimitError(_)) | Self::TooManyChecks(_) => {
+            Self::LargeBody | Self::Body(FailedToBufferBody::LengthLimitError(_)) | Self::TooManyChecks(_) => {
                 StatusCode::PAYLOAD_TOO_LARGE
             }
             Self::Body(_) => StatusCode::BAD_REQUEST,
@@ -134,11 +136,13 @@ fn respond(status: StatusCode, content_type: HeaderValue, body: impl Into<Body>)
 
 fn body_text(failed: &FailedToBufferBody) -> String {
     match failed {
-        FailedToBufferBody::LengthLimitError(_) => {
-            format!("the body is over {MAX_BODY_BYTES} bytes; send several requests")
-        }
+        FailedToBufferBody::LengthLimitError(_) => large_body_text(),
         other => format!("the body could not be read: {other}"),
     }
+}
+
+fn large_body_text() -> String {
+    format!("the body is over {MAX_BODY_BYTES} bytes; send several requests")
 }
 
 /// The path of a field before what is wrong with it; the body as a whole has none.

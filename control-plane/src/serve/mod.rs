@@ -72,19 +72,22 @@ pub enum BindError {
 }
 
 impl Server {
-    /// Opens the listeners, but for those whose sockets were passed, and starts to connect to the store, which need not
-    /// be up.
+    /// Starts to connect to the store, which need not be up, and opens the listeners, but for those whose sockets were
+    /// passed.
     ///
     /// # Errors
     /// When an address can't be listened on.
     pub async fn bind(config: Config, inherited: Inherited) -> Result<Self, BindError> {
+        let store = Store::open(&config.store).map_err(BindError::Store)?;
+        if config.reuse_port || inherited.data.is_some() {
+            ready(&store).await;
+        }
         let data = listener("listen", &config.listen, config.reuse_port, inherited.data).await?;
         let admin = listener("admin.listen", &config.admin.listen, config.reuse_port, inherited.admin).await?;
         if config.admin.token.is_none() && !admin.address().is_local() {
             return Err(BindError::NoToken(admin.address().clone()));
         }
         let max_connections = descriptors::data_connections(config.max_connections.get());
-        let store = Store::open(&config.store).map_err(BindError::Store)?;
         tracing::info!(
             %data,
             %admin,
@@ -156,6 +159,20 @@ impl Server {
 
 /// Connections of the admin listener at once: people, a monitoring system, health checks.
 const ADMIN_CONNECTIONS: usize = 100;
+
+/// The longest that a process waits for its store before it takes connections which another process could have.
+const TAKEOVER_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Waits until checks are decided: who replaces another process must not fail those that it takes from it. Without a store
+/// the service starts all the same.
+async fn ready(store: &Store) {
+    let ready = async {
+        while store.ready().is_err() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let _ = tokio::time::timeout(TAKEOVER_TIMEOUT, ready).await;
+}
 
 async fn listener(
     field: &'static str,

@@ -13,7 +13,7 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tokio::{
-    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufStream},
+    io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufStream},
     net::TcpStream,
     time::{sleep, timeout},
 };
@@ -35,10 +35,20 @@ pub(crate) struct Service {
 impl Service {
     /// Starts a service whose store can't be reached. `drain` is as in the configuration.
     pub(crate) fn start(drain: &str) -> Self {
+        Self::configured(&format!("drain: {drain}"))
+    }
+
+    /// The same with these lines of configuration; where they don't say where to listen, it is at free ports.
+    pub(crate) fn configured(fields: &str) -> Self {
+        Self::launched(fields, command())
+    }
+
+    /// The same by a command of the test's own, which gets the arguments of the binary.
+    pub(crate) fn launched(fields: &str, mut command: Command) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("sluicegate.yaml");
-        std::fs::write(&file, configuration(drain, directory.path())).unwrap();
-        let mut child = command()
+        std::fs::write(&file, configuration(fields, directory.path())).unwrap();
+        let mut child = command
             .args(["serve", "--config"])
             .arg(file)
             .env("SLUICEGATE_LOG_FORMAT", "json")
@@ -75,6 +85,10 @@ impl Service {
         }
     }
 
+    pub(crate) fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
@@ -100,12 +114,22 @@ pub(crate) fn command() -> Command {
     command
 }
 
-fn configuration(drain: &str, directory: &Path) -> String {
+/// The binary under test, started by a line of shell that says how; `"$@"` in it is the binary with its arguments.
+pub(crate) fn shell(line: &str) -> Command {
+    let mut command = Command::new("/bin/sh");
+    command.env_clear().args(["-c", line, "sh", env!("CARGO_BIN_EXE_sluicegate")]);
+    command
+}
+
+fn configuration(fields: &str, directory: &Path) -> String {
+    let own = |field: &str| fields.lines().any(|line| line.starts_with(field));
+    let listen = if own("listen:") { "" } else { "listen: 127.0.0.1:0" };
+    let admin = if own("admin:") { "" } else { "admin: { listen: 127.0.0.1:0 }" };
     format!(
-        "listen: 127.0.0.1:0
-admin: {{ listen: 127.0.0.1:0 }}
+        "{fields}
+{listen}
+{admin}
 store: {{ url: 'unix://{}' }}
-drain: {drain}
 policies: {{ api: {{ limits: [ {{ name: burst, capacity: 1, refill: 1, per: 1s }} ] }} }}
 ",
         directory.join("nobody.sock").display()
@@ -125,11 +149,17 @@ pub(crate) async fn until<T>(what: &str, mut poll: impl AsyncFnMut() -> Option<T
 }
 
 /// An HTTP/1.1 connection that shows what really goes over it.
-pub(crate) struct Http1(BufStream<TcpStream>);
+pub(crate) struct Http1<S = TcpStream>(BufStream<S>);
 
 impl Http1 {
     pub(crate) async fn connect(address: SocketAddr) -> Self {
         Self(BufStream::new(TcpStream::connect(address).await.unwrap()))
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
+    pub(crate) fn over(stream: S) -> Self {
+        Self(BufStream::new(stream))
     }
 
     pub(crate) async fn write(&mut self, text: &str) {
@@ -139,6 +169,11 @@ impl Http1 {
 
     /// An answer's head, in lower case, without its body.
     pub(crate) async fn answer(&mut self) -> String {
+        self.whole_answer().await.0
+    }
+
+    /// The same with its body.
+    pub(crate) async fn whole_answer(&mut self) -> (String, String) {
         let mut head = String::new();
         while !head.ends_with("\r\n\r\n") {
             let read = timeout(PATIENCE, self.0.read_line(&mut head)).await.expect("an answer").unwrap();
@@ -148,12 +183,17 @@ impl Http1 {
         let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
         let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
         self.0.read_exact(&mut body).await.unwrap();
-        head
+        (head, String::from_utf8(body).unwrap())
     }
 
     pub(crate) async fn get(&mut self, path: &str) -> String {
-        self.write(&format!("GET {path} HTTP/1.1\r\nhost: test\r\n\r\n")).await;
-        self.answer().await
+        self.get_with(path, "").await.0
+    }
+
+    /// With these lines in the head; the answer's head and body.
+    pub(crate) async fn get_with(&mut self, path: &str, lines: &str) -> (String, String) {
+        self.write(&format!("GET {path} HTTP/1.1\r\nhost: test\r\n{lines}\r\n")).await;
+        self.whole_answer().await
     }
 
     /// Waits for the service to close the connection without another byte.
@@ -161,5 +201,12 @@ impl Http1 {
         let mut rest = Vec::new();
         timeout(PATIENCE, self.0.read_to_end(&mut rest)).await.expect("to be closed").unwrap();
         assert!(rest.is_empty(), "more came: {:?}", String::from_utf8_lossy(&rest));
+    }
+
+    /// Waits for the service to close the connection, or to break it, without an answer to what was asked.
+    pub(crate) async fn ended(&mut self) {
+        let mut rest = Vec::new();
+        let _ = timeout(PATIENCE, self.0.read_to_end(&mut rest)).await.expect("to be closed");
+        assert!(!rest.starts_with(b"HTTP"), "answered: {:?}", String::from_utf8_lossy(&rest));
     }
 }

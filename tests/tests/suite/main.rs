@@ -9,10 +9,13 @@ mod verdict;
 mod script_contract;
 
 mod answers;
+mod canaries;
 mod exactness;
 mod policies;
 mod secrets;
+mod secured;
 
+mod restarts;
 mod service_faults;
 mod store_faults;
 mod store_kinds;

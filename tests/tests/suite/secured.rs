@@ -1,0 +1,56 @@
+//! The service behind TLS and a token, with Envoy in front.
+
+use reqwest::Method;
+use serde_json::json;
+use sluicegate_tests::{Certificates, Client, Envoy, Overlay, Redis, Service, Upstream};
+
+use crate::verdict::{LONG, SERVICE, assert_counted, assert_filter_lives, plugin};
+
+const TOKEN: &str = "a-token-of-the-test";
+
+#[tokio::test]
+async fn envoy_reaches_the_service_over_tls_with_a_certificate_and_a_token() {
+    let certificates = Certificates::generate().unwrap();
+    let (certificate, key) = certificates.server();
+    let config = format!(
+        "{SERVICE}
+token: {TOKEN}
+tls: {{ cert_file: {}, key_file: {}, client_ca_file: {} }}
+",
+        certificate.display(),
+        key.display(),
+        certificates.authority().display()
+    );
+    let redis = Redis::start().await.unwrap();
+    let service = Service::start_by_admin(&config, &redis.url()).await.unwrap();
+    let upstream = Upstream::start().await.unwrap();
+    let overlay =
+        || Overlay::new(service.port(), upstream.port()).service_tls(&certificates.authority(), certificates.client());
+    let mut rules = plugin(LONG);
+    rules["service"]["headers"] = json!({ "authorization": format!("Bearer {TOKEN}") });
+    let envoy = Envoy::start(&overlay().plugin(&rules)).await.unwrap();
+    let client = Client::new(envoy.port()).unwrap();
+    for _ in 0..5 {
+        assert_counted(&client.get("/closed/x").await.unwrap());
+    }
+    assert_filter_lives(&envoy).await;
+    assert!(!envoy.process().log().contains(TOKEN));
+
+    // A wrong token is a fault of configuration, and told apart as one.
+    rules["service"]["headers"] = json!({ "authorization": "Bearer another-token" });
+    let envoy = Envoy::start(&overlay().plugin(&rules)).await.unwrap();
+    let client = Client::new(envoy.port()).unwrap();
+    let answer = client.send(Method::GET, "/closed/x", &[]).await.unwrap();
+    assert_eq!((answer.status, answer.reason()), (429, Some("failure_closed")), "{answer:?}");
+    assert_eq!(envoy.metric(r#"sluicegate_callout_failures_total{kind="config"}"#).await.unwrap(), 1);
+
+    // Nor is a stranger's certificate enough, or none.
+    let stranger = Certificates::generate().unwrap();
+    rules["service"]["headers"] = json!({ "authorization": format!("Bearer {TOKEN}") });
+    let overlay = Overlay::new(service.port(), upstream.port())
+        .service_tls(&certificates.authority(), stranger.client())
+        .plugin(&rules);
+    let envoy = Envoy::start(&overlay).await.unwrap();
+    let answer = Client::new(envoy.port()).unwrap().get("/closed/x").await.unwrap();
+    assert_eq!((answer.status, answer.reason()), (429, Some("failure_closed")), "{answer:?}");
+}
