@@ -8,9 +8,8 @@ use std::{
     time::Duration,
 };
 
-use serde_json::json;
 use sluicegate_tests::{
-    Answer, Ask, Client, Envoy, Load, Overlay, Port, Process, Redis, Service, Signal, Upstream, until,
+    Answer, Ask, Client, Envoy, Load, Overlay, Process, Redis, Service, Signal, Upstream, until,
 };
 use tokio::task::JoinSet;
 
