@@ -204,11 +204,14 @@ async fn slow_callers_are_not_waited_for() {
         went_on.elapsed()
     };
     let start = Instant::now();
-    let timed = async |caller: Pin<&mut (dyn Future<Output = ()>)>| {
+    let timed = async |caller: Pin<&mut dyn Future<Output = ()>>| {
         caller.await;
         start.elapsed()
     };
-    let times = tokio::join!(timed(pin!(silent)), timed(pin!(slow_head)), timed(pin!(slow_body)), deaf);
+    let silent = pin!(silent);
+    let slow_head = pin!(slow_head);
+    let slow_body = pin!(slow_body);
+    let times = tokio::join!(timed(silent), timed(slow_head), timed(slow_body), deaf);
     let times = [("silent", times.0), ("slow head", times.1), ("slow body", times.2), ("deaf", times.3)];
     for (what, time) in times {
         assert!(bounds.contains(&time), "{what}: {time:?}");

@@ -8,9 +8,7 @@ use std::{
     time::Duration,
 };
 
-use sluicegate_tests::{
-    Answer, Ask, Client, Envoy, Load, Overlay, Process, Redis, Service, Signal, Upstream, until,
-};
+use sluicegate_tests::{Answer, Ask, Client, Envoy, Load, Overlay, Process, Redis, Service, Signal, Upstream, until};
 use tokio::task::JoinSet;
 
 use crate::verdict::{LONG, SERVICE, assert_counted, plugin};
