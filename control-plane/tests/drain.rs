@@ -15,7 +15,7 @@ use hyper::{
 };
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustix::process::Signal;
-use tokio::{net::TcpStream, sync::oneshot};
+use tokio::{io::AsyncWriteExt as _, net::TcpStream, sync::oneshot, time::timeout};
 
 use service::{Http1, Service, until};
 
@@ -103,6 +103,19 @@ async fn without_a_drain_time_the_end_comes_when_the_last_request_is_answered() 
     assert!(Http1::connect(service.admin).await.get("/healthz").await.starts_with("http/1.1 200 "));
     service.signal(Signal::INT);
     assert_eq!(service.ended().await.code(), Some(0));
+}
+
+/// Asks on and reads nothing: its answers can't be finished.
+#[tokio::test]
+async fn whoever_does_not_read_keeps_the_process_for_ten_seconds_at_most() {
+    let mut service = Service::start("0s");
+    let mut deaf = TcpStream::connect(service.data).await.unwrap();
+    let request = b"GET /healthz HTTP/1.1\r\nhost: test\r\n\r\n";
+    while timeout(Duration::from_millis(500), deaf.write_all(request)).await.is_ok() {}
+    let stopped = Instant::now();
+    service.signal(Signal::TERM);
+    assert_eq!(service.ended().await.code(), Some(0));
+    assert!(stopped.elapsed() < Duration::from_secs(15), "{:?}", stopped.elapsed());
 }
 
 /// An HTTP/2 connection, which lives on its own.

@@ -82,7 +82,13 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::send`].
-    pub async fn send_with_body(&self, method: Method, path: &str, headers: &[(&str, &str)], body: &str) -> Result<Answer> {
+    pub async fn send_with_body(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Result<Answer> {
         let mut request = self.http.request(method, format!("{}{path}", self.base)).body(body.to_owned());
         for (name, value) in headers {
             request = request.header(*name, *value);

@@ -40,7 +40,7 @@ pub enum FileError {
     Pem(String, usize),
     /// Of the certificate of this number.
     #[error("{0}: its certificate {1} can't be trusted, whoever it is from: {2}")]
-    Authority(String, usize, Error),
+    Authority(String, usize, Box<Error>),
     /// None that isn't encrypted.
     #[error("{0}: has no private key in PEM that can be read; one that is encrypted can't: decrypt it first")]
     NoKey(String),
@@ -49,7 +49,7 @@ pub enum FileError {
     OtherKey(String),
     /// For a reason of the library's.
     #[error("certificate and key can't be used: {0}")]
-    Unusable(Error),
+    Unusable(Box<Error>),
 }
 
 /// The first line of a file, without its end. In errors the file is named as `written`, which a variable may have
@@ -79,7 +79,7 @@ pub(super) fn authorities(file: &str) -> Result<(String, RootCertStore), FileErr
     let (pem, certificates) = certificates(file)?;
     let mut roots = RootCertStore::empty();
     for (number, certificate) in (1..).zip(certificates) {
-        roots.add(certificate).map_err(|error| FileError::Authority(file.to_owned(), number, error))?;
+        roots.add(certificate).map_err(|error| FileError::Authority(file.to_owned(), number, Box::new(error)))?;
     }
     Ok((pem, roots))
 }
@@ -114,7 +114,7 @@ pub(super) fn together(
     match CertifiedKey::from_der(certificates, key, &ring::default_provider()) {
         Ok(together) => Ok(together),
         Err(Error::InconsistentKeys(_)) => Err(FileError::OtherKey(cert_field.to_owned())),
-        Err(error) => Err(FileError::Unusable(error)),
+        Err(error) => Err(FileError::Unusable(Box::new(error))),
     }
 }
 

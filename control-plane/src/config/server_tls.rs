@@ -49,7 +49,7 @@ impl ServerTls {
         let clients = self.clients().map_err(fault("client_ca_file"))?;
         let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
-            .map_err(|error| fault("cert_file")(FileError::Unusable(error)))?;
+            .map_err(|error| fault("cert_file")(FileError::Unusable(Box::new(error))))?;
         let mut config =
             builder.with_client_cert_verifier(clients).with_cert_resolver(Arc::new(SingleCertAndKey::from(key)));
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
@@ -68,6 +68,6 @@ impl ServerTls {
         // There is at least one authority, and no revocation list that could be bad.
         WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
             .build()
-            .map_err(|error| FileError::Unusable(rustls::Error::General(error.to_string())))
+            .map_err(|error| FileError::Unusable(Box::new(rustls::Error::General(error.to_string()))))
     }
 }

@@ -129,7 +129,7 @@ async fn no_secret_is_shown_anywhere() {
     for _ in 0..5 {
         let body = json!({ "checks": [{ "policy": "api", "key": [{ "secret": KEY }, "tenant"] }] }).to_string();
         let headers = [("authorization", &*format!("Bearer {TOKEN}"))];
-        let answer = health.send_body(Method::POST, "/v1/check", &headers, &body).await.unwrap();
+        let answer = health.send_with_body(Method::POST, "/v1/check", &headers, &body).await.unwrap();
         assert!([200, 429].contains(&answer.status), "{answer:?}");
     }
     let keys: Vec<String> = connection.keys("*").await.unwrap();

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use serde_json::{Value, json};
 use sluicegate_tests::{Answer, Ask, Client, Envoy, Load, Overlay, Process, Redis, Service, Signal, Upstream, until};
 use tokio::task::JoinSet;
 
@@ -121,6 +122,24 @@ impl Traffic {
     }
 }
 
+/// Endpoints on these ports, each asked four times a second whether it is ready.
+fn behind_health_checks(ports: [u16; 2]) -> Value {
+    let endpoints = ports.map(|port| {
+        json!({ "endpoint": { "address": { "socket_address": { "address": "127.0.0.1", "port_value": port } } } })
+    });
+    json!({
+        "load_assignment": { "endpoints": [{ "lb_endpoints": endpoints }] },
+        "health_checks": [{
+            "timeout": "1s",
+            "interval": "0.25s",
+            "no_traffic_interval": "0.25s",
+            "unhealthy_threshold": 1,
+            "healthy_threshold": 1,
+            "http_health_check": { "path": "/readyz", "codec_client_type": "HTTP2" },
+        }],
+    })
+}
+
 /// Two replicas behind Envoy, each restarted while the other serves.
 #[tokio::test(flavor = "multi_thread")]
 async fn replicas_restarted_one_after_the_other_fail_no_decision() {
@@ -132,8 +151,9 @@ async fn replicas_restarted_one_after_the_other_fail_no_decision() {
         replicas.push(Service::start(&config, &redis.url()).await.unwrap());
     }
     let upstream = Upstream::start().await.unwrap();
-    let overlay = Overlay::new(replicas[0].port(), upstream.port()).second_service(replicas[1].port());
-    let envoy = Envoy::start(&overlay.plugin(&plugin(LONG))).await.unwrap();
+    let overlay = Overlay::new(replicas[0].port(), upstream.port()).plugin(&plugin(LONG));
+    let ports = [replicas[0].port(), replicas[1].port()];
+    let envoy = Envoy::start(&overlay.cluster("sluicegate", behind_health_checks(ports))).await.unwrap();
     let healthy = async |count: i64| {
         let name = r#"envoy_cluster_membership_healthy{envoy_cluster_name="sluicegate"}"#;
         until(&format!("{count} healthy replicas"), Duration::from_secs(20), async || {
