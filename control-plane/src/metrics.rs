@@ -21,6 +21,11 @@ impl Metrics {
         Self(registry)
     }
 
+    /// Where others add theirs, under `sluicegate_` and this name.
+    pub fn sub_registry(&mut self, name: &str) -> &mut Registry {
+        self.0.sub_registry_with_prefix(name)
+    }
+
     /// All counts as they are now.
     #[must_use]
     pub fn text(&self) -> String {

@@ -30,17 +30,22 @@ pub(super) async fn question<Q: DeserializeOwned>(
     if count > MAX_CHECKS {
         return Err(Refusal::TooManyChecks(count));
     }
-    // The caller's clock runs from its first byte, the store's only once there is something to ask.
+    Ok((question, deadline(app, arrived, time_left)?))
+}
+
+/// Until when there is time: the caller's clock runs from its first byte, the store's only once there is something to
+/// ask.
+pub(super) fn deadline(app: &App, arrived: Instant, time_left: Option<Duration>) -> Result<Instant, Refusal> {
     let asked = Instant::now();
     let caller_gives_up = time_left.and_then(|time_left| arrived.checked_add(time_left));
     let deadline = (asked + app.store_timeout).min(caller_gives_up.unwrap_or(asked + app.store_timeout));
     if deadline <= asked {
         return Err(Refusal::Check(StoreError::Timeout.into()));
     }
-    Ok((question, deadline))
+    Ok(deadline)
 }
 
-async fn read(request: Request) -> Result<Bytes, Refusal> {
+pub(super) async fn read(request: Request) -> Result<Bytes, Refusal> {
     // One that says so is not waited for.
     if request.body().size_hint().lower() > MAX_BODY_BYTES as u64 {
         return Err(Refusal::LargeBody);

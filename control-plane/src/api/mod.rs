@@ -2,10 +2,13 @@
 
 mod body;
 mod check;
+mod grpc;
+mod grpc_health;
 mod guard;
 mod health;
 mod mark;
 mod metrics;
+mod rate_limit;
 mod refund;
 mod respond;
 mod time_left;
@@ -20,6 +23,7 @@ use crate::{limiter::Limiter, metrics::Metrics, serve::Phase};
 use respond::Refusal;
 
 pub use guard::Guard;
+pub use rate_limit::Stats as RateLimitStats;
 
 /// The largest request body, in bytes: 64 checks with long keys fit.
 pub const MAX_BODY_BYTES: usize = 256 * 1024;
@@ -31,6 +35,8 @@ pub const MAX_CHECKS: usize = 64;
 pub struct App {
     /// Decides checks.
     pub limiter: Limiter,
+    /// What became of the descriptors of Envoy's rate limit filter.
+    pub rate_limit_stats: RateLimitStats,
     /// What Prometheus is told.
     pub metrics: Metrics,
     /// The longest that one decision may take, whatever time the caller has.
@@ -41,11 +47,13 @@ pub struct App {
     pub phase: watch::Receiver<Phase>,
 }
 
-/// The data plane: checks.
+/// The data plane: checks, over HTTP and for Envoy's rate limit filter over gRPC.
 pub fn data(app: Arc<App>) -> Router {
     let routes = health_routes()
         .route("/v1/check", routing::post(check::check))
-        .route("/v1/refund", routing::post(refund::refund));
+        .route("/v1/refund", routing::post(refund::refund))
+        .merge(rate_limit::routes())
+        .merge(grpc_health::routes());
     finish(routes, app)
 }
 

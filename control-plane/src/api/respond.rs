@@ -78,7 +78,7 @@ pub(super) enum Refusal {
 }
 
 impl Refusal {
-    const fn status(&self) -> StatusCode {
+    pub(super) const fn status(&self) -> StatusCode {
         match self {
             Self::TimeLeft | Self::NoBody | Self::Json(_) => StatusCode::BAD_REQUEST,
             Self::NotFound | Self::Check(CheckError::UnknownPolicy { .. }) => StatusCode::NOT_FOUND,

@@ -32,7 +32,9 @@ policies: { api: { limits: [{ name: burst, capacity: 1, refill: 1, per: 1s }] } 
     let policies = Live::new(config.policies);
     let metrics = Metrics::new(&store, &policies);
     let limiter = Limiter { policies, prefix: KeyPrefix::default(), pepper: None, store };
-    Arc::new(App { limiter, metrics, store_timeout: Duration::from_secs(1), refunds: false, phase })
+    let rate_limit_stats = RateLimitStats::default();
+    let store_timeout = Duration::from_secs(1);
+    Arc::new(App { limiter, rate_limit_stats, metrics, store_timeout, refunds: false, phase })
 }
 
 async fn send(router: Router, request: Request<Body>) -> Response {

@@ -25,6 +25,7 @@ pub(super) fn check(
     let drain = checker.duration("drain", raw.drain.as_ref(), Duration::from_secs(5));
     let key_pepper = checker.key_pepper(raw.key_pepper.as_ref());
     let policies = checker.policies(&raw.policies);
+    let rate_limit_service = checker.rate_limit_service(raw, policies.as_ref());
     let checked = || {
         Some(Config {
             listen: listen?,
@@ -37,7 +38,7 @@ pub(super) fn check(
             drain: drain?,
             key_pepper: key_pepper?,
             refunds: raw.refunds,
-            policies: policies?,
+            policies: policies?.with_rate_limit_service(rate_limit_service),
             written,
         })
     };

@@ -7,7 +7,7 @@ use serde_path_to_error::{Path, Segment, Track};
 use serde_saphyr::{Error, MessageFormatter as _, Options, Spanned, UserMessageFormatter};
 use sluicegate_wire::Name;
 
-use super::error::Fault;
+use super::{error::Fault, rate_limit_service::RawRateLimitService};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -33,6 +33,8 @@ pub(super) struct RawConfig {
     pub(super) key_pepper: Option<Spanned<String>>,
     #[serde(default, deserialize_with = "present")]
     pub(super) refunds: Option<bool>,
+    #[serde(default, deserialize_with = "present")]
+    pub(super) rate_limit_service: Option<RawRateLimitService>,
     pub(super) policies: Spanned<BTreeMap<Name, RawPolicy>>,
 }
 
@@ -150,7 +152,7 @@ pub(super) struct RawBan {
 }
 
 /// A field that may be left out, but not left empty: `token:` and nothing more is a mistake, not a choice.
-fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(field: D) -> Result<Option<T>, D::Error> {
+pub(super) fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(field: D) -> Result<Option<T>, D::Error> {
     T::deserialize(field).map(Some)
 }
 
@@ -226,6 +228,9 @@ fn example(field: &str) -> &'static str {
         "after" => "the denials it takes, such as after: 20",
         "cert_file" => "the certificate, such as cert_file: /etc/sluicegate/tls.crt",
         "key_file" => "its private key, such as key_file: /etc/sluicegate/tls.key",
+        "domains" => "domains: { edge: [ { match: [ remote_address ], policy: api } ] }",
+        "match" => "the entries of the descriptors it is for, such as match: [ remote_address ]",
+        "entry" => "entry: and the key of an entry of match",
         "within" => "the time in which they count, such as within: 10m",
         "for" => "how long it lasts, such as for: 1h",
         _ => "it",

@@ -5,6 +5,7 @@ use sluicegate_lua::{Ban, Refill, Rule};
 use super::*;
 
 mod listen;
+mod rate_limit_service;
 mod store;
 mod store_files;
 
@@ -118,7 +119,7 @@ fn a_file_with_nothing_to_do_is_refused() {
 #[test]
 fn faults_of_form_name_the_place_and_the_field() {
     let top = "there is no such field here; there are: listen, token, token_file, tls, max_connections, reuse_port, admin, \
-               store, drain, key_pepper, refunds, policies";
+               store, drain, key_pepper, refunds, rate_limit_service, policies";
     check_settings("^lisen: 127.0.0.1:1", &format!("lisen: {top}"));
     check_settings("^pepper: x", &format!("pepper: {top}"));
     check_settings(

@@ -9,15 +9,18 @@ use std::fmt::{self, Write as _};
 use sha2::{Digest as _, Sha256};
 use sluicegate_lua::{Policy, Refill, Rule};
 
+use super::RateLimitService;
+
 /// The first 6 bytes of a digest, shown as 12 hex digits: enough to tell the sets of one installation apart.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Version([u8; 6]);
 
 impl Version {
-    /// The version of these policies, in any order.
-    pub(super) fn of<'a>(policies: impl Iterator<Item = &'a Policy>) -> Self {
+    /// The version of these policies, in any order, and of what Envoy's descriptors mean.
+    pub(super) fn of<'a>(policies: impl Iterator<Item = &'a Policy>, service: &RateLimitService) -> Self {
         let mut lines: Vec<String> = policies.map(canonical).collect();
         lines.sort_unstable();
+        lines.extend(service.canonical());
         let digest = Sha256::digest(lines.concat());
         let mut version = [0; 6];
         version.iter_mut().zip(digest).for_each(|(byte, digest)| *byte = digest);
@@ -114,6 +117,7 @@ policies:
             ("within: 1m", "within: 2m"),
             ("for: 1h", "for: 2h"),
             ("for: 1h }", "for: 1h }, overrides: true"),
+            ("policies:", "rate_limit_service: { domains: { e: [] } }\npolicies:"),
             (
                 "{ name: x, capacity: 2, refill: 1, per: 1m }, { name: y, quota: 5, every: day }",
                 "{ name: y, quota: 5, every: day }, { name: x, capacity: 2, refill: 1, per: 1m }",

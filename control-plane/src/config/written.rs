@@ -21,7 +21,7 @@ impl TextDigest {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
     text: TextDigest,
-    /// For each field outside of `policies` that has no fields of its own, the digest of its value.
+    /// For each field outside of `policies` and `rate_limit_service` that has no fields of its own, the digest of its value.
     settings: BTreeMap<String, TextDigest>,
 }
 
@@ -30,7 +30,9 @@ impl Written {
     pub(super) fn of(text: &str) -> Self {
         let mut settings = BTreeMap::new();
         if let Ok(Value::Object(mut fields)) = serde_saphyr::from_str(text) {
+            // These are read anew without a restart.
             fields.remove("policies");
+            fields.remove("rate_limit_service");
             collect(&Value::Object(fields), "", &mut settings);
         }
         Self { text: TextDigest::of(text), settings }
@@ -42,7 +44,7 @@ impl Written {
         self.text
     }
 
-    /// The fields outside of `policies`, such as `store.url`, that say something else in `later`. A field that is there
+    /// The fields outside of `policies` and `rate_limit_service`, such as `store.url`, that say something else in `later`. A field that is there
     /// in one of them alone differs, also when it has its default value.
     #[must_use]
     pub fn settings_changed(&self, later: &Self) -> Vec<String> {
@@ -82,6 +84,7 @@ mod tests {
         let before = "{ listen: a, store: { url: b, timeout: 1s }, policies: { p: { limits: [] } } }";
         check(before, before, &[]);
         check(before, "policies: {}\nstore: { timeout: 1s, url: b }\nlisten: a", &[]);
+        check(before, "{ listen: a, store: { url: b, timeout: 1s }, rate_limit_service: { domains: {} } }", &[]);
         check(before, "{ listen: c, store: { url: b }, policies: {} }", &["listen", "store.timeout"]);
         check(before, "{ listen: a, store: { url: b, timeout: 1s }, admin: { token: x } }", &["admin.token"]);
     }

@@ -15,7 +15,7 @@ use rustls::ServerConfig;
 use tokio::sync::watch;
 
 use crate::{
-    api::{self, App, Guard},
+    api::{self, App, Guard, RateLimitStats},
     config::{Address, Config, FileError, ServerTls, ServerTlsError},
     limiter::Limiter,
     metrics::Metrics,
@@ -100,12 +100,21 @@ impl Server {
         let (phase, receiver) = watch::channel(Phase::Serving);
         let refunds = config.allows_refunds(data.address());
         let policies = Live::new(config.policies);
-        let metrics = Metrics::new(&store, &policies);
+        let rate_limit_stats = RateLimitStats::default();
+        let mut metrics = Metrics::new(&store, &policies);
+        rate_limit_stats.register(metrics.sub_registry("rate_limit_service"));
         let data_guard = Guard::data(config.token.as_ref())?;
         let admin_guard = Guard::admin(config.admin.token.as_ref(), config.admin.metrics_token.as_ref())?;
         let limiter =
             Limiter { policies: policies.clone(), prefix: config.store.prefix, pepper: config.key_pepper, store };
-        let app = Arc::new(App { limiter, metrics, store_timeout: config.store.timeout, refunds, phase: receiver });
+        let app = Arc::new(App {
+            limiter,
+            rate_limit_stats,
+            metrics,
+            store_timeout: config.store.timeout,
+            refunds,
+            phase: receiver,
+        });
         let data = Front {
             listener: data,
             tls: config.tls.map(|tls| certificates("tls", tls)).transpose()?,
