@@ -29,6 +29,7 @@ mod upstream;
 mod client;
 mod grpc;
 mod load;
+mod rate_limit;
 mod stack;
 mod tls_client;
 
@@ -44,6 +45,7 @@ pub use poll::until;
 pub use port::Port;
 pub use process::{Process, Signal};
 pub use quiet::quiet;
+pub use rate_limit::{Code, Descriptor, DescriptorStatus, Entry, RateLimitClient, RateLimitRequest, RateLimitResponse};
 pub use raw_server::RawServer;
 pub use redis_server::Redis;
 pub use sentinels::Sentinels;

@@ -1,4 +1,4 @@
-//! `envoy/envoy.yaml`, with the addresses and rules of one test laid over it.
+//! `envoy/envoy.yaml` or `envoy/ratelimit-filter.yaml`, with the addresses and rules of one test laid over it.
 
 use std::fs;
 
@@ -11,6 +11,9 @@ use crate::{Tool, repository};
 const FILTER_CHAIN: &str = "/static_resources/listeners/0/filter_chains/0";
 const MANAGER: &str = "/static_resources/listeners/0/filter_chains/0/filters/0/typed_config";
 
+/// The file without our filter.
+const RATE_LIMIT_FILTER: &str = "envoy/ratelimit-filter.yaml";
+
 /// What replaces values of `envoy/envoy.yaml`; the head of that file lists them too.
 #[derive(Clone, Debug)]
 pub struct Overlay {
@@ -21,12 +24,14 @@ pub struct Overlay {
     routes: Option<Value>,
     filters_before: Vec<Value>,
     merges: Vec<(Part, Value)>,
+    file: &'static str,
 }
 
 /// What a test may change at will.
 #[derive(Clone, Debug)]
 enum Part {
     Manager,
+    Filter,
     FilterChain,
     Cluster(&'static str),
 }
@@ -43,7 +48,14 @@ impl Overlay {
             routes: None,
             filters_before: Vec::new(),
             merges: Vec::new(),
+            file: "envoy/envoy.yaml",
         }
+    }
+
+    /// The file with Envoy's own rate limit filter in place of ours.
+    #[must_use]
+    pub fn rate_limit_filter(service_port: u16, upstream_port: u16) -> Self {
+        Self { file: RATE_LIMIT_FILTER, ..Self::new(service_port, upstream_port) }
     }
 
     /// The rules of a test: the plugin configuration as a whole, in the form that the file has.
@@ -105,6 +117,12 @@ impl Overlay {
         self.merge(Part::Manager, patch)
     }
 
+    /// Other fields of the configuration of the file's own filter, likewise.
+    #[must_use]
+    pub fn filter(self, patch: Value) -> Self {
+        self.merge(Part::Filter, patch)
+    }
+
     /// Other fields of the filter chain, likewise.
     #[must_use]
     pub fn filter_chain(self, patch: Value) -> Self {
@@ -124,15 +142,17 @@ impl Overlay {
 
     /// The configuration for Envoy.
     pub(super) fn apply(&self, ingress_port: u16, admin_port: u16) -> Result<Value> {
-        let path = repository("envoy/envoy.yaml");
+        let path = repository(self.file);
         let text = fs::read_to_string(&path).with_context(|| format!("can't read {}", path.display()))?;
-        let mut config: Value = serde_saphyr::from_str(&text).context("envoy/envoy.yaml is not YAML")?;
+        let mut config: Value = serde_saphyr::from_str(&text).with_context(|| format!("{} is not YAML", self.file))?;
 
         set(&mut config, "/admin/address/socket_address/port_value", json!(admin_port))?;
         set(&mut config, "/static_resources/listeners/0/address/socket_address/port_value", json!(ingress_port))?;
         let wasm = format!("{MANAGER}/http_filters/0/typed_config/config");
-        let wasm_path = Tool::FilterWasm.path()?;
-        set(&mut config, &format!("{wasm}/vm_config/code/local/filename"), json!(wasm_path))?;
+        if self.file != RATE_LIMIT_FILTER {
+            let wasm_path = Tool::FilterWasm.path()?;
+            set(&mut config, &format!("{wasm}/vm_config/code/local/filename"), json!(wasm_path))?;
+        }
         if let Some(plugin) = &self.plugin {
             set(&mut config, &format!("{wasm}/configuration"), plugin.clone())?;
         }
@@ -150,6 +170,7 @@ impl Overlay {
         for (part, patch) in &self.merges {
             let target = match part {
                 Part::Manager => at(&mut config, MANAGER)?,
+                Part::Filter => at(&mut config, &format!("{MANAGER}/http_filters/0/typed_config"))?,
                 Part::FilterChain => at(&mut config, FILTER_CHAIN)?,
                 Part::Cluster(name) => cluster(&mut config, name)?,
             };
@@ -167,7 +188,7 @@ const ENDPOINT_PORT: &str = "/load_assignment/endpoints/0/lb_endpoints/0/endpoin
 fn cluster<'a>(config: &'a mut Value, name: &str) -> Result<&'a mut Value> {
     let clusters = at(config, "/static_resources/clusters")?.as_array_mut().context("clusters is not a list")?;
     let named = clusters.iter_mut().find(|cluster| cluster["name"] == name);
-    named.with_context(|| format!("envoy/envoy.yaml has no cluster {name}"))
+    named.with_context(|| format!("there is no cluster {name}"))
 }
 
 /// Replaces a value that must be there: an overlay that misses its target would leave a test running on the file's own
@@ -178,7 +199,7 @@ fn set(config: &mut Value, pointer: &str, value: Value) -> Result<()> {
 }
 
 fn at<'a>(config: &'a mut Value, pointer: &str) -> Result<&'a mut Value> {
-    config.pointer_mut(pointer).with_context(|| format!("envoy/envoy.yaml has nothing at {pointer}"))
+    config.pointer_mut(pointer).with_context(|| format!("there is nothing at {pointer}"))
 }
 
 /// RFC 7396: null removes, objects are merged, anything else replaces.

@@ -20,6 +20,11 @@ fn envoy_takes_the_file_as_it_stands() {
 }
 
 #[test]
+fn envoy_takes_the_file_with_its_own_filter() {
+    Envoy::validate(&Overlay::rate_limit_filter(8080, 9000)).unwrap();
+}
+
+#[test]
 fn the_rules_may_be_text_as_well() {
     Envoy::validate(&overlay().plugin_text(&plugin("on_failure").to_string())).unwrap();
 }

@@ -35,4 +35,7 @@ mod filter_rules;
 mod filter_shadow;
 mod filter_transport;
 
+mod rate_limit_filter;
+mod rate_limit_service;
+
 mod envoy_file;

@@ -117,7 +117,7 @@ fn mistakes_of_form_name_the_place() {
         "[0].match: is missing; add the entries of the descriptors it is for, such as match: [ remote_address ]",
     );
     check_mappings(
-        "      - { match: [{ a: x, ^b: y }], policy: api }",
+        "      - { match: [^{ a: x, b: y }], policy: api }",
         "[0].match[0]: an entry is a key, or one { KEY: VALUE }",
     );
     check_mappings("      - { match: [^[a]], policy: api }", "[0].match[0]: must be an entry's key, or { KEY: VALUE }");
