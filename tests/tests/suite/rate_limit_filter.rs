@@ -145,15 +145,21 @@ async fn bytes_that_are_not_text_are_no_way_around_a_limit() {
     assert!(head.starts_with("HTTP/1.1 429"), "{head}");
 }
 
-fn route(limit: &Value) -> Value {
-    json!([{ "match": { "prefix": "/" }, "route": { "cluster": "upstream", "rate_limits": [limit] } }])
+/// One route with these limits, in the form that may have `hits_addend`.
+fn route(limits: &Value) -> Value {
+    let kind = "type.googleapis.com/envoy.extensions.filters.http.ratelimit.v3.RateLimitPerRoute";
+    json!([{
+        "match": { "prefix": "/" },
+        "route": { "cluster": "upstream" },
+        "typed_per_filter_config": { "envoy.filters.http.ratelimit": { "@type": kind, "rate_limits": limits } },
+    }])
 }
 
 #[tokio::test]
 async fn a_routes_hits_are_the_cost_and_envoys_own_headers_work() {
-    let limit = json!({ "actions": [{ "remote_address": {} }], "hits_addend": { "number": 30 } });
+    let limits = json!([{ "actions": [{ "remote_address": {} }], "hits_addend": { "number": 30 } }]);
     let headers = "/http_filters/0/typed_config/enable_x_ratelimit_headers";
-    let world = start(|file| file.routes(route(&limit)).manager(headers, json!("DRAFT_VERSION_03"))).await;
+    let world = start(|file| file.routes(route(&limits)).manager(headers, json!("DRAFT_VERSION_03"))).await;
     for left in ["70", "40", "10"] {
         let answer = world.client.get("/").await.unwrap();
         assert_eq!((answer.status, answer.header("x-ratelimit-remaining")), (200, Some(left)), "{answer:?}");
@@ -172,9 +178,7 @@ async fn negative_hits_when_the_stream_is_done_are_given_back() {
         "hits_addend": { "number": 20, "is_negative_hits": true },
         "apply_on_stream_done": true,
     });
-    let mut routes = route(&take);
-    routes[0]["route"]["rate_limits"].as_array_mut().unwrap().push(give);
-    let world = start(|file| file.routes(routes)).await;
+    let world = start(|file| file.routes(route(&json!([take, give])))).await;
     assert_eq!(world.client.get("/").await.unwrap().status, 200);
     let service = Client::new(world.service.port()).unwrap();
     until("20 to be given back", Duration::from_secs(10), async || {
