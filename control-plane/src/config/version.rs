@@ -102,6 +102,35 @@ policies:
     }
 
     #[test]
+    fn whatever_descriptors_mean_otherwise_has_another_version() {
+        let service = "rate_limit_service:
+  domains:
+    e: [ { match: [ { k: v }, u ], policy: a, key: [ u ] }, { match: [ u ], unlimited: true } ]
+    f: []
+";
+        let written = format!("{POLICIES}{service}");
+        assert_eq!(version(&written), version(&format!("{service}{POLICIES}")));
+        for (before, otherwise) in [
+            ("k: v", "k: w"),
+            ("k: v", "l: v"),
+            ("k: v", "k: 'v*'"),
+            ("k: v", "k: '*'"),
+            ("policy: a", "policy: b"),
+            ("policy: a", "policy: a, shadow: true"),
+            ("key: [ u ]", "key: [ k ]"),
+            ("key: [ u ]", "key: [ k, u ]"),
+            ("key: [ u ]", "key: [ { entry: u, secret: true } ]"),
+            ("unlimited: true", "policy: a"),
+            ("f: []", "g: []"),
+            ("domains:", "unknown_domain: error\n  domains:"),
+        ] {
+            let changed = written.replacen(before, otherwise, 1);
+            assert_ne!(changed, written, "{before}");
+            assert_ne!(version(&changed), version(&written), "{otherwise}");
+        }
+    }
+
+    #[test]
     fn whatever_limits_otherwise_has_another_version() {
         for (written, otherwise) in [
             ("a: {", "c: {"),

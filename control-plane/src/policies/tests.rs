@@ -32,6 +32,15 @@ fn a_set_is_replaced_as_a_whole_and_kept_by_who_has_it() {
 }
 
 #[test]
+fn what_descriptors_mean_is_replaced_with_the_policies() {
+    let live = Live::new(policies(ONE));
+    live.replace(policies(&format!("{ONE}\nrate_limit_service: {{ domains: {{ edge: [] }} }}")), Vec::new(), at(5));
+    assert!(live.current().rate_limit_service().domains.contains_key("edge"));
+    live.replace(policies(ONE), Vec::new(), at(6));
+    assert!(live.current().rate_limit_service().domains.is_empty());
+}
+
+#[test]
 fn a_set_that_is_the_same_is_in_use_since_before() {
     let live = Live::new(policies(ONE));
     let (held, started) = (live.current(), live.state());

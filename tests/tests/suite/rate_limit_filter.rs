@@ -34,13 +34,10 @@ async fn start(overlay: impl FnOnce(Overlay) -> Overlay) -> World {
     let service = Service::start(SERVICE, &redis.url()).await.unwrap();
     let upstream = Upstream::start().await.unwrap();
     let file = Overlay::rate_limit_filter(service.port(), upstream.port());
-    let envoy = Envoy::start(&overlay(file.manager(TIMEOUT, json!("20s")))).await.unwrap();
+    let envoy = Envoy::start(&overlay(file.filter(json!({ "timeout": "20s" })))).await.unwrap();
     let client = Client::new(envoy.port()).unwrap();
     World { envoy, upstream, service, redis, client }
 }
-
-const TIMEOUT: &str = "/http_filters/0/typed_config/timeout";
-const FAILURE_MODE: &str = "/http_filters/0/typed_config/failure_mode_deny";
 
 async fn api(client: &Client, key: &str) -> Answer {
     client.send("GET".parse().unwrap(), "/api/hello", &[("x-api-key", key)]).await.unwrap()
@@ -94,7 +91,7 @@ async fn of_50_requests_at_once_10_pass() {
 #[tokio::test]
 async fn a_store_that_is_gone_passes_or_fails_as_the_filter_says() {
     for (deny, status) in [(false, 200), (true, 500)] {
-        let mut world = start(|file| file.manager(FAILURE_MODE, json!(deny))).await;
+        let mut world = start(|file| file.filter(json!({ "failure_mode_deny": deny }))).await;
         assert!(api(&world.client, "alice").await.header("ratelimit").is_some());
         world.redis.kill();
         for _ in 0..20 {
@@ -113,7 +110,7 @@ async fn a_store_that_is_gone_passes_or_fails_as_the_filter_says() {
 /// Envoy sends its timeout along, so that the service never works for nobody.
 #[tokio::test]
 async fn a_frozen_store_is_waited_for_as_long_as_the_filter_says() {
-    let world = start(|file| file.manager(TIMEOUT, json!("0.1s")).manager(FAILURE_MODE, json!(true))).await;
+    let world = start(|file| file.filter(json!({ "timeout": "0.1s", "failure_mode_deny": true }))).await;
     // The first connection takes its time.
     until("an answer in time", Duration::from_secs(10), async || {
         (api(&world.client, "alice").await.status == 200).then_some(())
@@ -158,8 +155,8 @@ fn route(limits: &Value) -> Value {
 #[tokio::test]
 async fn a_routes_hits_are_the_cost_and_envoys_own_headers_work() {
     let limits = json!([{ "actions": [{ "remote_address": {} }], "hits_addend": { "number": 30 } }]);
-    let headers = "/http_filters/0/typed_config/enable_x_ratelimit_headers";
-    let world = start(|file| file.routes(route(&limits)).manager(headers, json!("DRAFT_VERSION_03"))).await;
+    let headers = json!({ "enable_x_ratelimit_headers": "DRAFT_VERSION_03" });
+    let world = start(|file| file.routes(route(&limits)).filter(headers)).await;
     for left in ["70", "40", "10"] {
         let answer = world.client.get("/").await.unwrap();
         assert_eq!((answer.status, answer.header("x-ratelimit-remaining")), (200, Some(left)), "{answer:?}");

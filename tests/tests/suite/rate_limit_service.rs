@@ -86,6 +86,22 @@ async fn the_buckets_are_those_of_checks_over_http() {
 }
 
 #[tokio::test]
+async fn a_changed_mapping_is_used_without_a_restart() {
+    let (_redis, service, client) = start().await;
+    assert_eq!(told(&client.ask(&[address("a").hits(0)]).await.unwrap()), (Code::Ok, vec![(Code::Ok, 3)]));
+    let config = std::fs::read_to_string(service.config()).unwrap();
+    let changed = config.replace(r#""policy":"three""#, r#""policy":"fifty""#);
+    assert_ne!(changed, config);
+    std::fs::write(service.config(), changed).unwrap();
+    until("the mapping to be used", Duration::from_secs(10), async || {
+        let answer = client.ask(&[address("a").hits(0)]).await.unwrap();
+        (answer.statuses[0].limit_remaining == 50).then_some(())
+    })
+    .await
+    .unwrap();
+}
+
+#[tokio::test]
 async fn a_store_that_is_gone_is_unavailable_until_it_is_back() {
     let (mut redis, _service, client) = start().await;
     client.ask(&[address("a")]).await.unwrap();
