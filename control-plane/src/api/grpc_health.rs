@@ -14,6 +14,9 @@ use tonic::Status;
 use super::{App, grpc, rate_limit};
 use crate::serve::Phase;
 
+/// The one method, of which callers need no token.
+pub(super) const PATH: &str = "/grpc.health.v1.Health/Check";
+
 /// The messages of `grpc/health/v1/health.proto`.
 #[derive(Clone, PartialEq, Message)]
 struct HealthCheckRequest {
@@ -38,7 +41,7 @@ enum ServingStatus {
 
 /// Only `Check`: `Watch` may be missing, and those that probe don't use it.
 pub(super) fn routes() -> Router<Arc<App>> {
-    Router::new().route("/grpc.health.v1.Health/Check", routing::post(check))
+    Router::new().route(PATH, routing::post(check))
 }
 
 async fn check(State(app): State<Arc<App>>, request: Request) -> Response {

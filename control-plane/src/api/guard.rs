@@ -10,14 +10,14 @@ use axum::{
 };
 use sha2::{Digest as _, Sha256};
 
-use super::{mark, respond::Refusal};
+use super::{grpc_health, mark, respond::Refusal};
 use crate::{
     config::{FileError, Secret, Tokens},
     renewed::Renewed,
 };
 
 /// Paths that never need a token: who asks for health is often something that can't have one.
-const OPEN: [&str; 2] = ["/healthz", "/readyz"];
+const OPEN: [&str; 3] = ["/healthz", "/readyz", grpc_health::PATH];
 const METRICS: &str = "/metrics";
 
 /// What a listener asks of its callers.

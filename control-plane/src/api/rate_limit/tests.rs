@@ -252,7 +252,8 @@ async fn what_can_not_be_asked_is_refused() {
                    refund through /v1/refund";
     check_refused(CONFIG, &question(&[month]), Grpc::FailedPrecondition, message).await;
     let back = question(&[Descriptor { is_negative_hits: true, ..descriptor(ADDRESS) }]);
-    let message = "refunds are off, since other machines can reach this listener; set refunds: true to allow them";
+    let message = "refunds are off, since other machines can reach this listener without a token; set a token, or refunds: \
+                   true to allow them";
     check_refused(&format!("refunds: false\n{CONFIG}"), &back, Grpc::PermissionDenied, message).await;
 
     let (none, _) = CONFIG.split_once("rate_limit_service").unwrap();

@@ -120,7 +120,10 @@ fn mistakes_of_form_name_the_place() {
         "      - { match: [^{ a: x, b: y }], policy: api }",
         "[0].match[0]: an entry is a key, or one { KEY: VALUE }",
     );
-    check_mappings("      - { match: [^[a]], policy: api }", "[0].match[0]: must be an entry's key, or { KEY: VALUE }");
+    check_mappings(
+        "      - { match: [^[a]], policy: api }",
+        "[0].match[0]: invalid type: sequence, expected an entry's key, or { KEY: VALUE }",
+    );
     check_mappings(
         "      - { match: [a], policy: api, key: [{ entry: a, ^hashed: true }] }",
         "[0].key[0].hashed: there is no such field here; there are: entry, secret",
