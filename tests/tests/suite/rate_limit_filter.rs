@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sluicegate_tests::{Answer, Client, Envoy, Overlay, Redis, Service, Upstream, exchange, until};
+use sluicegate_tests::{
+    Answer, Client, Descriptor, Envoy, Overlay, RateLimitClient, Redis, Service, Upstream, exchange, until,
+};
 
 /// The `rate_limit_service` of `sluicegate.yaml`, where it is a comment. Nothing comes back before a test is over.
 const SERVICE: &str = "
@@ -30,8 +32,12 @@ struct World {
 
 /// With a timeout that only a fault meets, unless `overlay` has another.
 async fn start(overlay: impl FnOnce(Overlay) -> Overlay) -> World {
+    start_with(SERVICE, overlay).await
+}
+
+async fn start_with(service: &str, overlay: impl FnOnce(Overlay) -> Overlay) -> World {
     let redis = Redis::start().await.unwrap();
-    let service = Service::start(SERVICE, &redis.url()).await.unwrap();
+    let service = Service::start(service, &redis.url()).await.unwrap();
     let upstream = Upstream::start().await.unwrap();
     let file = Overlay::rate_limit_filter(service.port(), upstream.port());
     let envoy = Envoy::start(&overlay(file.filter(json!({ "timeout": "20s" })))).await.unwrap();
@@ -184,4 +190,19 @@ async fn negative_hits_when_the_stream_is_done_are_given_back() {
     })
     .await
     .unwrap();
+}
+
+#[tokio::test]
+async fn a_token_travels_as_initial_metadata() {
+    let token = json!([{ "key": "authorization", "value": "Bearer hunter2" }]);
+    let grpc = json!({ "rate_limit_service": { "grpc_service": { "initial_metadata": token } } });
+    let service = format!("token: hunter2\n{SERVICE}");
+    let world = start_with(&service, |file| file.filter(grpc).filter(json!({ "failure_mode_deny": true }))).await;
+    assert_eq!(api(&world.client, "alice").await.status, 200);
+    // Health is told without.
+    assert!(world.envoy.stat("cluster.sluicegate.health_check.success").await.unwrap() > 0);
+    let without = RateLimitClient::new(world.service.port()).unwrap();
+    let refused = without.ask(&[Descriptor::new(&[("remote_address", "a")])]).await.unwrap_err();
+    assert_eq!(refused.code(), tonic::Code::Unauthenticated, "{refused:?}");
+    assert_eq!(without.health("").await.unwrap(), 1);
 }
