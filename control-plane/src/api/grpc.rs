@@ -3,17 +3,19 @@
 use std::time::Duration;
 
 use axum::{
-    body::Body,
+    body::{Body, to_bytes},
     extract::Request,
-    http::{HeaderMap, StatusCode},
+    http::{HeaderMap, StatusCode, header::CONTENT_TYPE},
+    middleware::Next,
     response::Response,
 };
 use prost::Message;
+use sluicegate_wire::Problem;
 use tonic::{Code, Status, server::Grpc};
 use tonic_prost::ProstCodec;
 use tower::service_fn;
 
-use super::{body, respond::Refusal};
+use super::{body, mark, respond::Refusal};
 
 /// Reads a call's message within the bounds of every request's body, and answers with a message or a status.
 pub(super) async fn unary<Q, A, F>(request: Request, answer: impl FnOnce(Q) -> F) -> Response
@@ -54,6 +56,34 @@ pub(super) fn status(refusal: &Refusal) -> Status {
         _ => Code::InvalidArgument,
     };
     Status::new(code, refusal.to_string())
+}
+
+/// Answers calls in gRPC where nobody did: clients make no sense of a problem, and say of a missing token that the
+/// protocol is broken.
+pub(super) async fn speak(request: Request, next: Next) -> Response {
+    let is_call = is_grpc(request.headers());
+    let response = next.run(request).await;
+    if !is_call || is_grpc(response.headers()) {
+        return response;
+    }
+    let (head, body) = response.into_parts();
+    let code = match head.status {
+        StatusCode::UNAUTHORIZED => Code::Unauthenticated,
+        StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => Code::Unimplemented,
+        StatusCode::SERVICE_UNAVAILABLE => Code::Unavailable,
+        _ => Code::Internal,
+    };
+    let body = to_bytes(body, MAX_PROBLEM_BYTES).await.unwrap_or_default();
+    let problem = serde_json::from_slice::<Problem>(&body);
+    let message = problem.map_or_else(|_| head.status.to_string(), |problem| problem.detail.into_owned());
+    mark::marked(Status::new(code, message).into_http())
+}
+
+/// Far above what a problem has.
+const MAX_PROBLEM_BYTES: usize = 16 * 1024;
+
+fn is_grpc(headers: &HeaderMap) -> bool {
+    headers.get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc"))
 }
 
 /// The caller's time left, from `grpc-timeout`; none when the caller doesn't say.

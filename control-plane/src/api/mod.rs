@@ -64,7 +64,7 @@ pub fn admin(app: Arc<App>) -> Router {
 
 /// The same for callers that the guard admits; it answers the others.
 pub fn guarded(router: Router, guard: Guard) -> Router {
-    router.layer(middleware::from_fn_with_state(Arc::new(guard), guard::guard))
+    router.layer(middleware::from_fn_with_state(Arc::new(guard), guard::guard)).layer(middleware::from_fn(grpc::speak))
 }
 
 /// What a listener answers on connections that are too many: whether the process lives, which it does, and no more.

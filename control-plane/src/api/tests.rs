@@ -281,3 +281,34 @@ async fn decided_checks_are_200_or_429_with_their_headers() {
     check_answer(result(false, Some(1_001)), 429, Some("2")).await;
     check_answer(result(false, None), 429, None).await;
 }
+
+#[tokio::test]
+async fn calls_are_always_answered_in_grpc() {
+    let guard = || Guard::data(Some(&crate::config::Tokens::Text(crate::config::Secret::new("hunter2")))).unwrap();
+    let check = async |path: &str, token: &str, code: &str, message: &str| {
+        let request = Request::post(path).header(CONTENT_TYPE, "application/grpc+proto").header("authorization", token);
+        let response = send(guarded(data(app(Phase::Serving)), guard()), request.body(Body::empty()).unwrap()).await;
+        assert_eq!(
+            (response.status(), &response.headers()[CONTENT_TYPE]),
+            (StatusCode::OK, &"application/grpc".parse().unwrap())
+        );
+        let status = tonic::Status::from_header_map(response.headers()).unwrap();
+        assert_eq!((format!("{:?}", status.code()), status.message()), (code.to_owned(), message), "{path}");
+    };
+    let limit = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
+    check(limit, "Bearer wrong", "Unauthenticated", "the token is not one of this listener's").await;
+    check(
+        "/envoy.service.ratelimit.v3.RateLimitService/Other",
+        "Bearer hunter2",
+        "Unimplemented",
+        "there is nothing at this path",
+    )
+    .await;
+    check(
+        "/healthz",
+        "",
+        "Unimplemented",
+        "this path is there, but not for this method; the Allow header names those that are",
+    )
+    .await;
+}
