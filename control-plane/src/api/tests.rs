@@ -296,7 +296,7 @@ async fn calls_are_always_answered_in_grpc() {
         assert_eq!((format!("{:?}", status.code()), status.message()), (code.to_owned(), message), "{path}");
     };
     let limit = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
-    check(limit, "Bearer wrong", "Unauthenticated", "the token is not one of this listener's").await;
+    check(limit, "Bearer wrong", "Unauthenticated", "the token is none of those that are allowed here").await;
     check(
         "/envoy.service.ratelimit.v3.RateLimitService/Other",
         "Bearer hunter2",
