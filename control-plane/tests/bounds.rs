@@ -14,7 +14,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustix::process::{Resource, Rlimit, getrlimit, prlimit};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::TcpStream,
+    net::{TcpSocket, TcpStream},
 };
 
 use service::{Http1, Service, shell, until};
@@ -196,7 +196,11 @@ async fn slow_callers_are_not_waited_for() {
     };
     // Asks on and reads nothing, until the service's answers fill all that is between; from then on it counts.
     let deaf = async {
-        let mut stream = TcpStream::connect(service.data).await.unwrap();
+        let socket = TcpSocket::new_v4().unwrap();
+        // Small, so that a write waits for the service rather than for a third of some MB to be free.
+        socket.set_send_buffer_size(4096).unwrap();
+        socket.set_recv_buffer_size(4096).unwrap();
+        let mut stream = socket.connect(service.data).await.unwrap();
         let mut went_on = Instant::now();
         while stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: test\r\n\r\n").await.is_ok() {
             went_on = Instant::now();

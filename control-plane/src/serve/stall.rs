@@ -12,14 +12,14 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
-/// The longest that nothing of an answer is taken. Answers are small, so whoever asks on without reading them is no caller;
+/// The longest that it takes until everything written so far is taken, once a write has to wait. Answers are small, so whoever asks on without reading them is no caller;
 /// HTTP/2 finds such by its pings, HTTP/1 by nothing else.
 pub(super) const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Fails a write that doesn't go on for [`WRITE_TIMEOUT`].
+/// Fails writes after [`WRITE_TIMEOUT`]. A byte now and then doesn't count: only a flush does, which is when all are taken.
 pub(super) struct Unstalled<I> {
     inner: I,
-    /// From when a write had to wait.
+    /// Since the first write that had to wait and that no flush has followed.
     waits: Option<Pin<Box<Sleep>>>,
 }
 
@@ -30,7 +30,6 @@ impl<I> Unstalled<I> {
 
     fn judge<T>(&mut self, written: Poll<io::Result<T>>, context: &mut Context<'_>) -> Poll<io::Result<T>> {
         if written.is_ready() {
-            self.waits = None;
             return written;
         }
         let waits = self.waits.get_or_insert_with(|| Box::pin(sleep(WRITE_TIMEOUT)));
@@ -71,6 +70,9 @@ impl<I: AsyncWrite + Unpin> AsyncWrite for Unstalled<I> {
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let flushed = Pin::new(&mut this.inner).poll_flush(context);
+        if flushed.is_ready() {
+            this.waits = None;
+        }
         this.judge(flushed, context)
     }
 
