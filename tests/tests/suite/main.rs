@@ -12,6 +12,7 @@ mod answers;
 mod canaries;
 mod exactness;
 mod policies;
+mod reload;
 mod secrets;
 mod secured;
 
