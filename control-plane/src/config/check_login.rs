@@ -3,9 +3,8 @@
 use serde_saphyr::Spanned;
 
 use super::{
-    Login, Secret, Topology,
+    Login, Password, Secret, Topology,
     check::Checker,
-    files,
     raw::{RawSentinel, RawStore},
     store_url::StoreUrl,
 };
@@ -110,14 +109,14 @@ impl Checker<'_> {
         }
     }
 
-    fn password(&mut self, fields: &Fields<'_>, url: &FromUrl<'_>) -> Option<Option<Secret>> {
-        let mut password = Some(url.password().cloned());
+    fn password(&mut self, fields: &Fields<'_>, url: &FromUrl<'_>) -> Option<Option<Password>> {
+        let mut password = Some(url.password().cloned().map(Password::written));
         let mut first = url.password().map(|_| "store.url".to_owned());
         if let Some(field) = fields.password {
             let path = fields.path("password");
             password = match &first {
                 Some(first) => self.twice(&path, field, first),
-                None => self.not_empty(&path, field).map(|text| Some(Secret::new(text))),
+                None => self.not_empty(&path, field).map(|text| Some(Password::written(Secret::new(text)))),
             };
             first = first.or(Some(path));
         }
@@ -127,7 +126,7 @@ impl Checker<'_> {
                 Some(first) => self.twice(&path, field, first),
                 None => {
                     let file = self.not_empty(&path, field)?;
-                    self.good(&path, field, files::password(&file, &field.value)).map(Some)
+                    self.good(&path, field, Password::file(file, &field.value)).map(Some)
                 }
             };
         }

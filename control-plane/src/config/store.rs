@@ -4,7 +4,7 @@ use std::{fmt, num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use sluicegate_lua::KeyPrefix;
 
-use super::{HostPort, Secret};
+use super::{HostPort, Password, Secret};
 
 /// The store. Its `Display` says where it is, as a URL without secrets.
 #[derive(Clone, Debug)]
@@ -57,8 +57,8 @@ pub enum Topology {
 pub struct Login {
     /// The user; none is Redis's user `default`.
     pub username: Option<String>,
-    /// Never empty.
-    pub password: Secret,
+    /// Asked for anew with each connection.
+    pub password: Password,
 }
 
 /// How to know the servers, and be known by them. The files were read and parsed when the configuration was loaded.

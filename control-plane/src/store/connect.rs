@@ -1,6 +1,6 @@
 //! From the store's configuration to clients for its servers.
 
-use std::{path::Path, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use redis::{
@@ -16,13 +16,24 @@ use crate::config::{self, HostPort, Identity, Login, Tls};
 /// Makes clients for the servers of one store.
 #[derive(Debug)]
 pub(super) struct Connector {
-    /// How to log in at a server, and the database there.
-    server: RedisConnectionInfo,
+    /// How to log in at a server.
+    login: Option<Login>,
     /// How to log in at a sentinel.
-    sentinel: RedisConnectionInfo,
+    sentinel_login: Option<Login>,
+    /// The database of a server.
+    database: u32,
     /// An address of no host, with all that there is to know about TLS; none without TLS.
     tls: Option<ConnectionAddr>,
     tcp: TcpSettings,
+}
+
+/// Where a Redis server is.
+#[derive(Clone, Debug)]
+pub(super) enum Server {
+    /// At a host's port.
+    Tcp(HostPort),
+    /// At a socket in the file system.
+    Unix(PathBuf),
 }
 
 impl Connector {
@@ -32,27 +43,28 @@ impl Connector {
     /// When TLS is asked for and can't be had.
     pub(super) fn new(config: &config::Store) -> Result<Self, StoreError> {
         Ok(Self {
-            // Only in RESP3 does the client say at once that a connection broke.
-            server: login(config.login.as_ref()).set_db(config.database.into()).set_protocol(ProtocolVersion::RESP3),
-            sentinel: login(config.sentinel_login.as_ref()),
+            login: config.login.clone(),
+            sentinel_login: config.sentinel_login.clone(),
+            database: config.database,
             tls: config.tls.as_ref().map(tls_address).transpose()?,
             tcp: TcpSettings::default().set_nodelay(true).set_keepalive(keepalive()),
         })
     }
 
-    /// A client for the Redis server at `address`.
-    pub(super) fn server(&self, address: &HostPort) -> Result<Client, StoreError> {
-        self.client(self.address(address), &self.server)
-    }
-
-    /// A client for the Redis server at the socket `path`.
-    pub(super) fn unix(&self, path: &Path) -> Result<Client, StoreError> {
-        self.client(ConnectionAddr::Unix(path.to_owned()), &self.server)
+    /// A client for a Redis server, with the password as it is now: one client for one connection.
+    pub(super) fn server(&self, server: &Server) -> Result<Client, StoreError> {
+        let address = match server {
+            Server::Tcp(address) => self.address(address),
+            Server::Unix(path) => ConnectionAddr::Unix(path.clone()),
+        };
+        // Only in RESP3 does the client say at once that a connection broke.
+        let redis = login(self.login.as_ref()).set_db(self.database.into()).set_protocol(ProtocolVersion::RESP3);
+        self.client(address, redis)
     }
 
     /// A client for the sentinel at `address`: with a login of its own, and no database.
     pub(super) fn sentinel(&self, address: &HostPort) -> Result<Client, StoreError> {
-        self.client(self.address(address), &self.sentinel)
+        self.client(self.address(address), login(self.sentinel_login.as_ref()))
     }
 
     fn address(&self, HostPort { host, port }: &HostPort) -> ConnectionAddr {
@@ -67,9 +79,9 @@ impl Connector {
         }
     }
 
-    fn client(&self, address: ConnectionAddr, redis: &RedisConnectionInfo) -> Result<Client, StoreError> {
+    fn client(&self, address: ConnectionAddr, redis: RedisConnectionInfo) -> Result<Client, StoreError> {
         let info = address.into_connection_info()?;
-        Ok(Client::open(info.set_tcp_settings(self.tcp.clone()).set_redis_settings(redis.clone()))?)
+        Ok(Client::open(info.set_tcp_settings(self.tcp.clone()).set_redis_settings(redis))?)
     }
 }
 
@@ -77,7 +89,7 @@ impl Connector {
 fn login(login: Option<&Login>) -> RedisConnectionInfo {
     let mut info = RedisConnectionInfo::default().set_lib_name("sluicegate", env!("CARGO_PKG_VERSION"));
     if let Some(Login { username, password }) = login {
-        info = info.set_password(password.expose());
+        info = info.set_password(password.current().expose());
         if let Some(username) = username {
             info = info.set_username(username);
         }
@@ -157,13 +169,26 @@ mod tests {
         ))
         .unwrap();
         let address = HostPort { host: "::1".to_owned(), port: 7000 };
-        check(connector.server(&address), "::1:7000", (Some("u"), Some("hunter2")), 3);
+        let server = Server::Tcp(address.clone());
+        check(connector.server(&server), "::1:7000", (Some("u"), Some("hunter2")), 3);
         check(connector.sentinel(&address), "::1:7000", (Some("watch"), Some("hunter2s")), 0);
         assert!(!format!("{connector:?}").contains("hunter2"), "{connector:?}");
         let connector = Connector::new(&store("url: redis://h")).unwrap();
-        check(connector.server(&address), "::1:7000", (None, None), 0);
+        check(connector.server(&server), "::1:7000", (None, None), 0);
         let connector = Connector::new(&store("url: 'unix:/s?db=2', password: hunter2")).unwrap();
-        check(connector.unix(Path::new("/s")), "/s", (None, Some("hunter2")), 2);
+        check(connector.server(&Server::Unix("/s".into())), "/s", (None, Some("hunter2")), 2);
+    }
+
+    #[test]
+    fn each_client_has_the_password_that_the_file_has_now() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("password");
+        std::fs::write(&file, "hunter2").unwrap();
+        let connector = Connector::new(&store(&format!("url: redis://h, password_file: {}", file.display()))).unwrap();
+        let server = Server::Tcp(HostPort { host: "h".to_owned(), port: 1 });
+        check(connector.server(&server), "h:1", (None, Some("hunter2")), 0);
+        std::fs::write(&file, "hunter22").unwrap();
+        check(connector.server(&server), "h:1", (None, Some("hunter22")), 0);
     }
 
     #[test]
@@ -176,7 +201,7 @@ mod tests {
         let config = store(&format!("url: rediss://h, tls: {{ ca_file: {} }}", file.display()));
         let connector = Connector::new(&config).unwrap();
         let address = HostPort { host: "h2".to_owned(), port: 1 };
-        for client in [connector.server(&address), connector.sentinel(&address)] {
+        for client in [connector.server(&Server::Tcp(address.clone())), connector.sentinel(&address)] {
             let client = client.unwrap();
             let ConnectionAddr::TcpTls { host, port, insecure, tls_params } = client.get_connection_info().addr()
             else {

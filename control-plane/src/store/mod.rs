@@ -41,7 +41,7 @@ use crate::config;
 use admission::Admission;
 use calls::{Backend, Calls};
 use cluster::{Cluster, Members};
-use connect::Connector;
+use connect::{Connector, Server};
 pub use error::StoreError;
 use join::Joiner;
 pub use join::Share;
@@ -135,7 +135,7 @@ impl Store {
 fn backend(config: &config::Store) -> Result<Backend, StoreError> {
     let settings = Settings { timeout: config.timeout, prefix: config.prefix.clone(), links: config.connections.get() };
     let connector = Arc::new(Connector::new(config)?);
-    let fixed = |client| Ok(Origin::Fixed { client, at: config.to_string() });
+    let fixed = |server| Origin::fixed(&connector, server, config.to_string());
     let origin = match &config.topology {
         config::Topology::Memory => {
             tracing::warn!(
@@ -149,8 +149,8 @@ fn backend(config: &config::Store) -> Result<Backend, StoreError> {
         config::Topology::Sentinel { sentinels, master } => {
             Sentinels::new(sentinels, master, Arc::clone(&connector)).map(Origin::Sentinels)
         }
-        config::Topology::Server(address) => connector.server(address).and_then(fixed),
-        config::Topology::Unix(path) => connector.unix(path).and_then(fixed),
+        config::Topology::Server(address) => fixed(Server::Tcp(address.clone())),
+        config::Topology::Unix(path) => fixed(Server::Unix(path.clone())),
     };
     let origin = Arc::new(origin?);
     let prefix = settings.prefix.clone();

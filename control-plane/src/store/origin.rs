@@ -1,18 +1,23 @@
 //! Where a node's server is: at an address that stays, or where the sentinels say that the master is.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use redis::Client;
 use tokio::time::Instant;
 
-use super::{StoreError, sentinels::Sentinels};
+use super::{
+    StoreError,
+    connect::{Connector, Server},
+    sentinels::Sentinels,
+};
 
 /// Where a node's server is.
 #[derive(Debug)]
 pub(super) enum Origin {
     /// Where the configuration or the cluster says.
     Fixed {
-        client: Client,
+        connector: Arc<Connector>,
+        server: Server,
         /// The address, for logs.
         at: String,
     },
@@ -21,17 +26,29 @@ pub(super) enum Origin {
 }
 
 impl Origin {
+    /// The server at an address that stays.
+    ///
+    /// # Errors
+    /// When no client for it could ever be made.
+    pub(super) fn fixed(connector: &Arc<Connector>, server: Server, at: String) -> Result<Self, StoreError> {
+        connector.server(&server)?;
+        Ok(Self::Fixed { connector: Arc::clone(connector), server, at })
+    }
+
     /// A server that no test connects to.
     #[cfg(test)]
     pub(super) fn nowhere() -> Self {
-        let client = Client::open("redis://127.0.0.1:1").unwrap();
-        Self::Fixed { client, at: "nowhere".to_owned() }
+        let text = "store: { url: redis://127.0.0.1:1 }
+policies: { a: { limits: [{ name: b, capacity: 1, refill: 1, per: 1s }] } }";
+        let config = crate::config::Config::parse("nowhere.yaml", text, &|_| None).unwrap();
+        let connector = Arc::new(Connector::new(&config.store).unwrap());
+        Self::fixed(&connector, Server::Unix("/nowhere".into()), "nowhere".to_owned()).unwrap()
     }
 
     /// A client for the server, and its address, before `deadline`.
     pub(super) async fn find(&self, deadline: Instant) -> Result<(Client, String), StoreError> {
         match self {
-            Self::Fixed { client, at } => Ok((client.clone(), at.clone())),
+            Self::Fixed { connector, server, at } => Ok((connector.server(server)?, at.clone())),
             Self::Sentinels(sentinels) => sentinels.find(deadline).await,
         }
     }

@@ -5,7 +5,11 @@ use std::{fmt, sync::Arc, time::Duration};
 use redis::{AsyncConnectionConfig, Client, cmd};
 use tokio::time::Instant;
 
-use super::{StoreError, connect::Connector, votes::most_said};
+use super::{
+    StoreError,
+    connect::{Connector, Server},
+    votes::most_said,
+};
 use crate::config::HostPort;
 
 /// How long the sentinels may take: those that are gone must not eat up the time that connecting has.
@@ -14,7 +18,8 @@ const TIMEOUT: Duration = Duration::from_millis(500);
 /// The sentinels of one master.
 #[derive(Debug)]
 pub(super) struct Sentinels {
-    clients: Vec<Client>,
+    /// Their addresses.
+    addresses: Vec<HostPort>,
     /// The master's name.
     name: String,
     /// The sentinels' addresses, for logs.
@@ -25,15 +30,17 @@ pub(super) struct Sentinels {
 impl Sentinels {
     /// The sentinels at these addresses.
     pub(super) fn new(addresses: &[HostPort], name: &str, connector: Arc<Connector>) -> Result<Self, StoreError> {
-        let clients = addresses.iter().map(|address| connector.sentinel(address)).collect::<Result<_, _>>()?;
+        // Whether a client can be made shows at once, though each question has one of its own.
+        addresses.iter().try_for_each(|address| connector.sentinel(address).map(drop))?;
         let shown = addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
-        Ok(Self { clients, name: name.to_owned(), shown, connector })
+        Ok(Self { addresses: addresses.to_vec(), name: name.to_owned(), shown, connector })
     }
 
     /// A client for the master, and its address.
     pub(super) async fn find(&self, deadline: Instant) -> Result<(Client, String), StoreError> {
         let master = self.ask(deadline).await?;
-        Ok((self.connector.server(&master)?, master.to_string()))
+        let at = master.to_string();
+        Ok((self.connector.server(&Server::Tcp(master))?, at))
     }
 
     /// The master's address.
@@ -43,16 +50,17 @@ impl Sentinels {
 
     async fn ask(&self, deadline: Instant) -> Result<HostPort, StoreError> {
         let deadline = deadline.min(Instant::now() + TIMEOUT);
-        let questions = self.clients.iter().map(|client| ask_one(client.clone(), self.name.clone()));
+        let questions =
+            self.addresses.iter().map(|address| ask_one(self.connector.sentinel(address), self.name.clone()));
         most_said(questions, deadline).await.map_err(|error| {
             StoreError::Unavailable(format!("no sentinel says where the master {:?} is: {error}", self.name))
         })
     }
 }
 
-async fn ask_one(client: Client, name: String) -> Result<HostPort, StoreError> {
+async fn ask_one(client: Result<Client, StoreError>, name: String) -> Result<HostPort, StoreError> {
     let config = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
-    let mut connection = client.get_multiplexed_async_connection_with_config(&config).await?;
+    let mut connection = client?.get_multiplexed_async_connection_with_config(&config).await?;
     let mut command = cmd("SENTINEL");
     command.arg("GET-MASTER-ADDR-BY-NAME").arg(name);
     let answer: Option<(String, u16)> = command.query_async(&mut connection).await?;

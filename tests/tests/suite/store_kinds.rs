@@ -88,6 +88,29 @@ async fn a_login_that_is_taken_away_and_given_back_needs_no_restart() {
 }
 
 #[tokio::test]
+async fn a_password_file_that_changed_is_used_by_the_next_connection() {
+    const NEW: &str = "hunter3-of-the-store";
+    let redis = Redis::start_with_users(&[&format!("sluice on >{PASSWORD} {ACL}")]).await.unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("password");
+    fs::write(&file, PASSWORD).unwrap();
+    let login = format!("username: sluice, password_file: {}", file.display());
+    let service = assert_decides(&login, &redis.url()).await;
+    let client = Client::new(service.port()).unwrap();
+
+    fs::write(&file, NEW).unwrap();
+    redis.node().run::<()>(&["ACL", "SETUSER", "sluice", "resetpass", &format!(">{NEW}")]).await.unwrap();
+    redis.node().run::<()>(&["CLIENT", "KILL", "USER", "sluice"]).await.unwrap();
+    until("decisions with the new password", Duration::from_secs(10), async || {
+        (client.take("two", "v", 1).await.unwrap().status == 200).then_some(())
+    })
+    .await
+    .unwrap();
+    let log = service.log().unwrap();
+    assert!(!log.contains(PASSWORD) && !log.contains(NEW), "{log}");
+}
+
+#[tokio::test]
 async fn tls_with_certificates_of_both_sides() {
     let redis = TlsRedis::start().await.unwrap();
     let tls = |authority: &Certificates, client: Option<&Certificates>| {

@@ -13,9 +13,10 @@ pub(super) fn store(fields: &str) -> Store {
     parse(&format!("store: {{ {fields} }}\n{POLICIES}")).unwrap_or_else(|errors| panic!("{fields}: {errors}")).store
 }
 
-/// User and password of a login.
-pub(super) fn login(login: Option<&Login>) -> Option<(Option<&str>, &str)> {
-    login.map(|login| (login.username.as_deref(), login.password.expose()))
+/// Asserts that a login is that of this user with this password.
+pub(super) fn check_login(login: Option<&Login>, user: Option<&str>, password: &str) {
+    let login = login.expect("a login");
+    assert_eq!((login.username.as_deref(), login.password.current().expose()), (user, password));
 }
 
 #[test]
@@ -40,8 +41,8 @@ fn every_field_is_read() {
     assert_eq!((store.database, store.timeout), (3, Duration::from_millis(1500)));
     assert_eq!((store.connections.get(), store.max_in_flight.get()), (64, 1));
     assert_eq!(store.prefix, KeyPrefix::new("staging.1".parse().unwrap()));
-    assert_eq!(login(store.login.as_ref()), Some((Some("sluicegate"), "hunter2")));
-    assert_eq!(login(store.sentinel_login.as_ref()), Some((Some("watch"), "hunter2")));
+    check_login(store.login.as_ref(), Some("sluicegate"), "hunter2");
+    check_login(store.sentinel_login.as_ref(), Some("watch"), "hunter2");
     let tls = store.tls.as_ref().unwrap();
     let text = |name| fs::read_to_string(files.path(name)).unwrap();
     assert_eq!(tls.ca_pem.as_ref(), Some(&text("ca.pem")));
@@ -71,7 +72,7 @@ fn a_store_shows_where_it_is() {
 
 #[test]
 fn a_login_may_be_in_two_places() {
-    for (fields, expected) in [
+    for (fields, (user, password)) in [
         ("url: redis://u:hunter2@h", (Some("u"), "hunter2")),
         ("url: redis://u@h, password: p", (Some("u"), "p")),
         ("url: 'redis://:p@h', username: u", (Some("u"), "p")),
@@ -81,12 +82,12 @@ fn a_login_may_be_in_two_places() {
         ("url: redis+sentinel://u:p@h/m", (Some("u"), "p")),
     ] {
         let store = store(fields);
-        assert_eq!(login(store.login.as_ref()), Some(expected), "{fields}");
+        check_login(store.login.as_ref(), user, password);
         assert!(store.sentinel_login.is_none());
     }
     let store = store("url: redis+sentinel://h/m, sentinel: { password: p }");
     assert!(store.login.is_none());
-    assert_eq!(login(store.sentinel_login.as_ref()), Some((None, "p")));
+    check_login(store.sentinel_login.as_ref(), None, "p");
 }
 
 #[test]

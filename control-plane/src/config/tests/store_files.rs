@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::{
     check_settings,
-    store::{login, store},
+    store::{check_login, store},
 };
 
 /// A folder of files to name: a CA, a certificate that it made, and what is wrong with others.
@@ -59,7 +59,7 @@ impl Files {
 fn password_files_are_checked() {
     let files = Files::new();
     let good = store(&files.name("url: redis://h, password_file: $/password"));
-    assert_eq!(login(good.login.as_ref()), Some((None, "hunter2")));
+    check_login(good.login.as_ref(), None, "hunter2");
     files.check(
         "url: redis://h, password_file: ^$/gone",
         "store.password_file: $/gone: can't be read: No such file or directory (os error 2)",

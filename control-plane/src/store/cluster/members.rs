@@ -18,7 +18,14 @@ use super::{
 };
 use crate::{
     config::HostPort,
-    store::{Settings, connect::Connector, keeper::Keeper, node::Node, origin::Origin, probe},
+    store::{
+        Settings,
+        connect::{Connector, Server},
+        keeper::Keeper,
+        node::Node,
+        origin::Origin,
+        probe,
+    },
 };
 
 /// How long links are kept to a node that serves no slot: one that is about to get some is asked for them first.
@@ -70,9 +77,9 @@ impl Members {
     }
 
     fn connect(&self, address: &HostPort, map: &watch::Sender<SlotMap>) -> Member {
-        let node = match self.connector.server(address) {
-            Ok(client) => {
-                let origin = Arc::new(Origin::Fixed { client, at: address.to_string() });
+        let node = match Origin::fixed(&self.connector, Server::Tcp(address.clone()), address.to_string()) {
+            Ok(origin) => {
+                let origin = Arc::new(origin);
                 let probe = self.probe(address, map.clone());
                 Node::start(self.settings.links, self.settings.timeout, |place| Keeper {
                     origin: Arc::clone(&origin),

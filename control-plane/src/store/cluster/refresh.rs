@@ -10,7 +10,7 @@ use tokio::{
 use super::{map::SlotMap, members::Members, slot::Slot, view::View};
 use crate::{
     config::HostPort,
-    store::{StoreError, backoff::Backoff, link::Link, votes::most_said},
+    store::{StoreError, backoff::Backoff, connect::Server, link::Link, votes::most_said},
 };
 
 /// How often the map is asked for when all is well: redirects tell of changes before.
@@ -74,7 +74,7 @@ impl Refresher {
         }
         let deadline = Instant::now() + SEED_TIMEOUT;
         let questions = self.seeds.iter().map(|seed| {
-            let client = self.members.connector.server(seed);
+            let client = self.members.connector.server(&Server::Tcp(seed.clone()));
             let host = seed.host.clone();
             async move {
                 let link = Link::open(&client?, TIMEOUT, deadline).await?;
