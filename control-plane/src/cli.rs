@@ -1,5 +1,6 @@
 //! The command line.
 
+mod check_config;
 mod key;
 
 use std::{
@@ -48,12 +49,9 @@ enum Command {
         #[arg(long, short, value_name = "FILE", default_value = "./sluicegate.yaml")]
         config: PathBuf,
     },
-    /// Say what is wrong with a configuration file.
+    /// Say what is wrong with a configuration file, and with the filter's.
     #[command(after_help = EXIT_CODES)]
-    CheckConfig {
-        /// The configuration file.
-        file: PathBuf,
-    },
+    CheckConfig(check_config::CheckConfigArgs),
     /// Print the keys that a subject has in the store.
     #[command(after_help = EXIT_CODES)]
     Key(key::KeyArgs),
@@ -64,6 +62,9 @@ enum Command {
 enum Failure {
     #[error("{0}")]
     Config(#[from] ConfigErrors),
+    /// The user knows already.
+    #[error("the configuration is wrong")]
+    Told,
     #[error("sluicegate: {0}")]
     Log(#[from] log::LogError),
     #[error("sluicegate: {0}")]
@@ -79,7 +80,7 @@ enum Failure {
 impl Failure {
     fn exit_code(&self) -> ExitCode {
         match self {
-            Self::Config(_) => ExitCode::from(3),
+            Self::Config(_) | Self::Told => ExitCode::from(3),
             Self::Input(_) => ExitCode::from(2),
             Self::Log(_) | Self::Bind(_) | Self::Inherited(_) | Self::Io { .. } => ExitCode::FAILURE,
         }
@@ -92,11 +93,12 @@ impl Cli {
     pub fn run(self) -> ExitCode {
         let done = match self.command {
             Command::Serve { config } => serve(&config),
-            Command::CheckConfig { file } => check_config(&file),
+            Command::CheckConfig(args) => check_config::check_config(&args),
             Command::Key(args) => key::print_keys(&args),
         };
         match done {
             Ok(()) => ExitCode::SUCCESS,
+            Err(failure @ Failure::Told) => failure.exit_code(),
             Err(failure) => {
                 // Nothing is left to tell the user with when standard error is closed.
                 let _ = writeln!(io::stderr(), "{failure}");
@@ -127,13 +129,6 @@ fn serve(path: &Path) -> Result<(), Failure> {
     // A file system that hangs under the configuration must not hold up the end.
     runtime.shutdown_background();
     done
-}
-
-fn check_config(path: &Path) -> Result<(), Failure> {
-    let config = Config::load(path, &environment)?;
-    let limits: usize = config.policies.iter().map(|policy| policy.limits().len()).sum();
-    let summary = format!("{}: good (policies: {}, limits: {limits})", path.display(), config.policies.len());
-    writeln!(io::stdout(), "{summary}").map_err(|error| Failure::Io { doing: "writing to standard output", error })
 }
 
 /// An environment variable; one that is not Unicode counts as unset.

@@ -18,6 +18,7 @@ pub mod api;
 
 pub mod limiter;
 pub mod metrics;
+pub mod plugin;
 pub mod policies;
 
 pub mod store;

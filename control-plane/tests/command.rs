@@ -29,7 +29,13 @@ fn check(arguments: &[&str], configuration: &str, code: i32, stdout: &str, stder
 
 #[test]
 fn check_config_sums_up_a_good_file() {
-    check(&["check-config", "sluicegate.yaml"], GOOD, 0, "sluicegate.yaml: good (policies: 1, limits: 2)\n", "");
+    check(
+        &["check-config", "sluicegate.yaml"],
+        GOOD,
+        0,
+        "sluicegate.yaml: good (policies: 1, limits: 2, version: VERSION)\n",
+        "",
+    );
 }
 
 #[test]
@@ -44,9 +50,71 @@ sluicegate.yaml:4:70: policies.api.limits[0].per: needs a number and a unit: ms,
 }
 
 #[test]
+fn check_config_knows_the_filters_as_well() {
+    let filter = |policy: &str| {
+        let rule = format!(
+            "{{ name: r, limits: [{{ policy: {policy}, key: [client_ip] }}], charge: {{ only_status: [401] }} }}"
+        );
+        format!("filter: {{ pluginConfig: {{ service: {{ cluster: c }}, rules: [{rule}] }} }}\n")
+    };
+    let directory = tempfile::tempdir().unwrap();
+    for (name, text) in [
+        ("sluicegate.yaml", GOOD.replace("127.0.0.1:0", "0.0.0.0:0").replacen("0.0.0.0:0 }", "127.0.0.1:0 }", 1)),
+        ("good.yaml", filter("api")),
+        ("bad.yaml", filter("apy")),
+        ("faulty.yaml", "lisen: x\n".to_owned()),
+    ] {
+        std::fs::write(directory.path().join(name), text).unwrap();
+    }
+    let run = |arguments: &[&str]| {
+        let output = command().arg("check-config").args(arguments).current_dir(&directory).output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    };
+    let good = "sluicegate.yaml: good (policies: 1, limits: 2, version: VERSION)\n";
+    let warning = "rules[0].charge: rule r gives back, which the service refuses, so everything stays charged; set \
+                   refunds: true there";
+    let error = "rules[0].limits[0].policy: rule r: the service has no policy apy (did you mean api?)";
+    assert_eq!(
+        run(&["sluicegate.yaml", "--filter", "good.yaml"]),
+        (0, format!("{good}good.yaml: good (rules: 1, limits: 1)\n"), format!("good.yaml:1:132: warning: {warning}\n"))
+    );
+    assert_eq!(
+        run(&["sluicegate.yaml", "--filter", "good.yaml", "--filter", "bad.yaml"]),
+        (
+            3,
+            format!("{good}good.yaml: good (rules: 1, limits: 1)\n"),
+            format!(
+                "good.yaml:1:132: warning: {warning}\nbad.yaml:1:132: warning: {warning}\nbad.yaml:1:93: {error}\n"
+            )
+        )
+    );
+    let (code, stdout, stderr) = run(&["sluicegate.yaml", "--filter", "bad.yaml", "--json"]);
+    assert_eq!((code, stderr.as_str()), (3, ""));
+    let said: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    let finding = |severity: &str, column: u64, message: &str| {
+        serde_json::json!({
+            "severity": severity, "file": "bad.yaml", "line": 1, "column": column, "message": message,
+        })
+    };
+    assert_eq!(
+        said,
+        serde_json::json!({
+            "good": false,
+            "policies_version": "VERSION",
+            "findings": [finding("error", 93, error), finding("warning", 132, warning)],
+        })
+    );
+    // Where the service's own file is faulty, the filter's is checked by itself.
+    let (code, stdout, stderr) = run(&["faulty.yaml", "--filter", "bad.yaml"]);
+    assert_eq!((code, stdout.as_str()), (3, "bad.yaml: good (rules: 1, limits: 1)\n"));
+    assert!(stderr.starts_with("faulty.yaml:1:1: lisen: ") && stderr.lines().count() == 1, "{stderr}");
+}
+
+#[test]
 fn a_file_that_is_not_there_is_named() {
     let missing = "other.yaml: can't be read: No such file or directory (os error 2)\n";
-    check(&["check-config", "other.yaml"], GOOD, 3, "", missing);
+    check(&["check-config", "other.yaml"], GOOD, 3, "", &missing.replace(".yaml:", ".yaml:1:1:"));
     check(&["serve", "--config", "other.yaml"], GOOD, 3, "", missing);
 }
 

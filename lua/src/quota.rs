@@ -23,6 +23,9 @@ pub enum Every {
 }
 
 impl Every {
+    /// All of them, from the shortest.
+    pub const ALL: [Self; 5] = [Self::Minute, Self::Hour, Self::Day, Self::Week, Self::Month];
+
     /// The word used in configuration.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -40,10 +43,7 @@ impl std::str::FromStr for Every {
     type Err = QuotaError;
 
     fn from_str(word: &str) -> Result<Self, QuotaError> {
-        [Self::Minute, Self::Hour, Self::Day, Self::Week, Self::Month]
-            .into_iter()
-            .find(|every| every.as_str() == word)
-            .ok_or_else(|| QuotaError::Every(word.to_owned()))
+        Self::ALL.into_iter().find(|every| every.as_str() == word).ok_or_else(|| QuotaError::Every(word.to_owned()))
     }
 }
 

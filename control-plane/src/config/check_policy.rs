@@ -3,12 +3,13 @@
 use std::{collections::BTreeMap, fmt, time::Duration};
 
 use serde_saphyr::Spanned;
-use sluicegate_lua::{Ban, Bucket, BucketError, Limit, Policy, PolicyError, Quota, QuotaError, Refill, Rule};
+use sluicegate_lua::{Ban, Bucket, BucketError, Every, Limit, Policy, PolicyError, Quota, QuotaError, Refill, Rule};
 use sluicegate_wire::Name;
 
 use super::{
     Policies,
     check::Checker,
+    hint::did_you_mean,
     raw::{RawBan, RawLimit, RawPolicy},
 };
 
@@ -99,7 +100,11 @@ impl Checker<'_> {
         let RawLimit { every, time_zone, .. } = &raw.value;
         let every = self.given(path, "every", raw, every.as_ref(), "minute, hour, day, week or month")?;
         let every_path = format!("{path}.every");
-        let window = self.good(&every_path, every, every.value.parse())?;
+        let window = every.value.parse().map_err(|error: QuotaError| {
+            let hint = did_you_mean(&every.value, Every::ALL.map(Every::as_str));
+            format!("{error}{hint}")
+        });
+        let window = self.good(&every_path, every, window)?;
         let zone = time_zone.as_ref().map_or("UTC", |zone| &zone.value);
         match Quota::new(quota.value, window, zone) {
             Ok(quota) => Some(quota.into()),

@@ -7,7 +7,7 @@ use serde_path_to_error::{Path, Segment, Track};
 use serde_saphyr::{Error, MessageFormatter as _, Options, Spanned, UserMessageFormatter};
 use sluicegate_wire::Name;
 
-use super::{error::Fault, rate_limit_service::RawRateLimitService};
+use super::{error::Fault, hint::did_you_mean, rate_limit_service::RawRateLimitService};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -199,8 +199,9 @@ fn path_in_file(path: &Path) -> String {
 fn reason(error: &Error) -> String {
     match error {
         Error::Eof { .. } => "the file is empty; it needs at least store.url and policies".to_owned(),
-        Error::SerdeUnknownField { expected, .. } => {
-            format!("there is no such field here; there are: {}", expected.join(", "))
+        Error::SerdeUnknownField { field, expected, .. } => {
+            let hint = did_you_mean(field, expected.iter().copied());
+            format!("there is no such field here{hint}; there are: {}", expected.join(", "))
         }
         Error::SerdeMissingField { field, .. } => format!("is missing; add {}", example(field)),
         Error::Unexpected { expected: "mapping start", .. } => "must have fields of its own".to_owned(),

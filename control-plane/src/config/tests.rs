@@ -118,13 +118,13 @@ fn a_file_with_nothing_to_do_is_refused() {
 
 #[test]
 fn faults_of_form_name_the_place_and_the_field() {
-    let top = "there is no such field here; there are: listen, token, token_file, tls, max_connections, reuse_port, admin, \
+    let top = "there are: listen, token, token_file, tls, max_connections, reuse_port, admin, \
                store, drain, key_pepper, refunds, rate_limit_service, policies";
-    check_settings("^lisen: 127.0.0.1:1", &format!("lisen: {top}"));
-    check_settings("^pepper: x", &format!("pepper: {top}"));
+    check_settings("^lisen: 127.0.0.1:1", &format!("lisen: there is no such field here (did you mean listen?); {top}"));
+    check_settings("^pepper: x", &format!("pepper: there is no such field here; {top}"));
     check_settings(
         "admin: { ^tokn: x }",
-        "admin.tokn: there is no such field here; there are: listen, token, \
+        "admin.tokn: there is no such field here (did you mean token?); there are: listen, token, \
     token_file, metrics_token, metrics_token_file, tls",
     );
     check_settings("listen: ^[1]", "listen: must be a text");
@@ -256,6 +256,10 @@ fn quotas_and_bans_are_checked() {
     check_limit(
         "{ name: a, quota: 1, every: ^year }",
         &format!("{limit}.every: every is \"year\": it must be minute, hour, day, week or month"),
+    );
+    check_limit(
+        "{ name: a, quota: 1, every: ^mnth }",
+        &format!("{limit}.every: every is \"mnth\": it must be minute, hour, day, week or month (did you mean month?)"),
     );
     check_limit(
         "{ name: a, quota: 1, every: day, time_zone: ^Mars }",

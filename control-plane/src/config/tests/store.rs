@@ -204,7 +204,7 @@ fn values_are_checked() {
     }
     check_settings(
         "store: { url: redis://host, ^pasword: x }",
-        "store.pasword: there is no such field here; there are: url, timeout, prefix, username, password, password_file, \
+        "store.pasword: there is no such field here (did you mean password?); there are: url, timeout, prefix, username, password, password_file, \
          sentinel, tls, connections, max_in_flight",
     );
 }
