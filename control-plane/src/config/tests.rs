@@ -139,7 +139,7 @@ fn faults_of_form_name_the_place_and_the_field() {
     }
     check_limit(
         "{ ^nam: a }",
-        "policies.login.limits[0].nam: there is no such field here; there are: name, capacity, refill, per, interval, \
+        "policies.login.limits[0].nam: there is no such field here (did you mean name?); there are: name, capacity, refill, per, interval, \
          quota, every, time_zone",
     );
     check_limit(

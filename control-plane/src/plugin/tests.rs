@@ -65,7 +65,11 @@ fn what_the_filter_refuses_is_said_in_its_words_with_place_and_hint() {
            `timeout`, `on_failure`, `shadow`, `reject`, `charge` (did you mean on_failure?)"],
         &[],
     );
-    check_rule("limits: []\n    timeout: ^1h", &["rules[0].timeout: write 1ms to 60s, such as 25ms or 1s"], &[]);
+    check_rule(
+        "limits: []\n    timeout: ^1h",
+        &["rules[0].timeout: a timeout is a whole number of ms or s, from 1ms to 60s, such as 25ms or 1s"],
+        &[],
+    );
     check_rule(
         "match: { path: { exact: /, trailing_slash: ^ignor } }\n    limits: []",
         &["rules[0].match.path.trailing_slash: use one of `strict`, `ignore` (did you mean ignore?)"],
