@@ -30,6 +30,8 @@ mod filter_dispatch;
 mod filter_grpc;
 mod filter_identity;
 mod filter_local;
+mod filter_looks;
+mod filter_memory;
 mod filter_metrics;
 mod filter_reload;
 mod filter_rules;
