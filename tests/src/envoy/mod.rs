@@ -73,17 +73,15 @@ impl Envoy {
         // Hot restart shares memory between all Envoys of a machine.
         command.args(["--disable-hot-restart", "--concurrency", "2", "--log-level", "warning"]);
         command.args(["--component-log-level", "wasm:info", "-c"]).arg(&path).args(arguments);
-        let process = Process::spawn("envoy", &mut command, &directory.path().join("envoy.log"))?;
-        let mut envoy = Self { process, ingress, admin, directory };
-        let (admin, ingress) = (Client::new(envoy.admin.number())?, envoy.port());
-        envoy
-            .process
+        let mut process = Process::spawn("envoy", &mut command, &directory.path().join("envoy.log"))?;
+        let client = Client::new(admin.number())?;
+        process
             .ready(async || {
-                admin.get("/ready").await.is_ok_and(|answer| answer.status == 200)
-                    && tokio::net::TcpStream::connect(("127.0.0.1", ingress)).await.is_ok()
+                client.get("/ready").await.is_ok_and(|answer| answer.status == 200)
+                    && tokio::net::TcpStream::connect(("127.0.0.1", ingress.number())).await.is_ok()
             })
             .await?;
-        Ok(envoy)
+        Ok(Self { process, ingress, admin, directory })
     }
 
     /// Lets Envoy judge the configuration as it stands, with the filter's path alone replaced: the filter reads its
