@@ -5,7 +5,7 @@ use std::rc::Rc;
 use sluicegate_wire::{Check, CheckRequest, Pepper, Subject};
 
 use crate::{
-    Asked, Callout, Config, Limit, Measure, Metric, Request, Rule, VerdictLabel, asked::AskedRule, header_match::Lines,
+    Asked, Callout, Config, Limit, Measure, Metric, Request, Rule, VerdictLabel, asked::AskedRule, doubt::Doubt,
     key::Keyed, request::is_grpc, view::View,
 };
 
@@ -35,14 +35,14 @@ pub fn decide(config: &Config, request: &dyn Request) -> Decision {
     let view = View::of(request);
     let mut joined = Joined::default();
     for rule in &config.rules {
-        let lines = if rule.limits.is_empty() { Lines::All } else { Lines::Any };
-        if !rule.matcher.matches(&view, lines) {
+        let doubt = Doubt::under(!rule.limits.is_empty());
+        if !rule.matcher.matches(&view, &doubt) {
             continue;
         }
         if joined.add(rule, &view, config.key_pepper.as_ref()).is_err() {
             return Decision::Deny { rule: Rc::clone(rule), grpc: is_grpc(request.headers()) };
         }
-        if !rule.go_on {
+        if !rule.go_on && !doubt.matched() {
             break;
         }
     }

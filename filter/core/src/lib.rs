@@ -26,6 +26,7 @@ pub mod request;
 
 mod decide;
 
+mod doubt;
 mod header_match;
 mod host;
 mod matching;

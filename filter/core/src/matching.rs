@@ -1,7 +1,8 @@
 //! Which requests a rule is for.
 
 use crate::{
-    header_match::{HeaderMatch, Lines},
+    doubt::Doubt,
+    header_match::{HeaderIs, HeaderMatch},
     host::HostMatch,
     network::Network,
     path_match::PathMatch,
@@ -27,13 +28,19 @@ pub struct Matcher {
 }
 
 impl Matcher {
-    pub(crate) fn matches(&self, view: &View<'_>, lines: Lines) -> bool {
+    pub(crate) fn matches(&self, view: &View<'_>, doubt: &Doubt) -> bool {
         one(self.methods.as_ref(), |method| method.as_bytes() == view.method())
-            && self.path.as_ref().is_none_or(|path| path.matches(view))
+            && self.path.as_ref().is_none_or(|path| path.matches(view, doubt))
             && one(self.hosts.as_ref(), |host| host.matches(view.host()))
             && one(self.route.as_ref(), |route| view.route() == Some(route.as_bytes()))
             && one(self.client.as_ref(), |network| view.client().is_some_and(|ip| network.contains(ip)))
-            && self.headers.iter().all(|header| header.matches(view.request().headers(), lines))
+            && self.headers.iter().all(|header| header.matches(view, doubt))
+    }
+
+    /// Whether it may be in doubt.
+    pub(crate) fn has_pattern(&self) -> bool {
+        self.path.as_ref().is_some_and(PathMatch::is_pattern)
+            || self.headers.iter().any(|header| matches!(header.is, HeaderIs::Like(_)))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Conditions on a request's path.
 
-use crate::{NormalPath, pattern::Pattern, template::Template, view::View};
+use crate::{NormalPath, doubt::Doubt, pattern::Pattern, template::Template, view::View};
 
 /// A condition on the normalised path, which has no query.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +56,11 @@ impl PathMatch {
         self.options
     }
 
+    /// Whether it may be in doubt.
+    pub(crate) const fn is_pattern(&self) -> bool {
+        matches!(self.form, PathForm::Regex(_))
+    }
+
     /// The template, when it is one.
     pub(crate) const fn template(&self) -> Option<&Template> {
         match &self.form {
@@ -64,7 +69,7 @@ impl PathMatch {
         }
     }
 
-    pub(crate) fn matches(&self, view: &View<'_>) -> bool {
+    pub(crate) fn matches(&self, view: &View<'_>, doubt: &Doubt) -> bool {
         let whole = view.path(self.options.ignore_case).as_str();
         let path = self.without_slash(whole);
         match &self.form {
@@ -73,7 +78,7 @@ impl PathMatch {
                 whole.starts_with(prefix.as_str())
                     || self.options.ignore_slash && prefix.as_str().strip_suffix('/') == Some(whole)
             }
-            PathForm::Regex(pattern) => pattern.matches(path),
+            PathForm::Regex(pattern) => doubt.settle(pattern.matches(path)),
             PathForm::Template(template) => template.matches(path),
         }
     }

@@ -126,7 +126,8 @@ fn choices_that_could_reach_the_service_wrong_are_refused() {
     };
     cost(r#""from":"host""#, ": give map, or max for values that are numbers");
     cost(r#""from":"host","min":1,"map":{}"#, ".min: give max as well");
-    cost(r#""from":"host","min":9,"max":8"#, ".min: at most max, which is 8");
+    cost(r#""from":"host","min":9,"max":8"#, ".max: at least min, which is 9");
+    cost(r#""from":"host","max":0"#, ".max: at least min, which is 1");
     cost(r#""from":"host","max":9007199254740992"#, ".max: a whole number from 0 to 9007199254740991");
     cost(r#""from":"host","map":{"a":-1}"#, ".map.a: a whole number");
     check_limit(r#""key":["method"],"policy":["p"]"#, "policy: must be a name or an object, not a list");
@@ -163,14 +164,14 @@ fn joined_rules_make_no_question_that_the_service_refuses() {
     Config::parse(config(joined(4)).as_bytes()).unwrap();
     assert_eq!(
         error(&config(joined(5))),
-        "rules[4].limits: with the rules before it that say continue, a request can have 65 limits: at most 64"
+        "rules[4].limits: with the rules before it that say continue or have a regex, a request can have 65 limits: at most 64"
     );
     // Rules that don't continue are never together.
     Config::parse(config((0..9).map(|name| rule(name, 16, 8, false)).collect()).as_bytes()).unwrap();
     let wide = vec![rule(0, 9, 8, true), rule(1, 8, 7, false), rule(2, 8, 8, false)];
     assert_eq!(
         error(&config(wide)),
-        "rules[2].limits: with the rules before it that say continue, a request can have 136 parts of keys: at most 128"
+        "rules[2].limits: with the rules before it that say continue or have a regex, a request can have 136 parts of keys: at most 128"
     );
     check_rules(r#"{"name":"a","limits":[],"continue":true}"#, "rules[0].continue: a rule without limits exempts");
 }

@@ -48,6 +48,31 @@ fn a_prefix_is_of_characters_and_may_forgive_its_slash() {
 }
 
 #[test]
+fn a_text_too_long_for_regular_expressions_is_no_way_around_a_limit() {
+    let rule = |name: &str, matcher: &str| {
+        format!(r#"{{"name":"{name}","match":{matcher},"limits":[{{"policy":"{name}","key":["method"]}}]}}"#)
+    };
+    let rules = [
+        r#"{"name":"health","match":{"path":{"regex":"/health/.*"}},"limits":[]}"#.to_owned(),
+        rule("cheap", r#"{"path":{"regex":"/cheap/.*"}}"#),
+        rule("posts", r#"{"path":{"regex":"/.*"},"methods":"POST"}"#),
+        rule("plan", r#"{"headers":[{"name":"x-plan","regex":"gold"}]}"#),
+        rule("login", r#"{"path":{"prefix":"/login"}}"#),
+        rule("rest", "{}"),
+    ]
+    .join(",");
+    let check = |request: TestRequest, expected: &[&str]| assert_eq!(policies(&rules, &request), expected);
+    let (get, long) = (|path: String| TestRequest::new("GET", path), "x".repeat(8_192));
+    check(get("/login;x".to_owned()), &["login"]);
+    check(get(format!("/login;{long}")), &["cheap", "login"]);
+    check(get(format!("/cheap/{long}")), &["cheap", "rest"]);
+    check(get(format!("/health/{long}")), &["cheap", "rest"]);
+    check(get("/health/x".to_owned()), &[]);
+    check(get("/login".to_owned()).header("x-plan", &long), &["login"]);
+    check(get("/login".to_owned()).header("x-plan", format!("{long}x")), &["plan", "login"]);
+}
+
+#[test]
 fn a_regular_expression_is_for_the_whole_path() {
     check_paths(
         r#""regex":"/v[0-9]+/users""#,
@@ -161,8 +186,9 @@ fn every_condition_must_hold() {
 }
 
 /// The policies that a request is asked about.
-fn policies(rules: &str, path: &str) -> Vec<String> {
-    let asked = asked_by(rules, &TestRequest::new("GET", path));
+/// The policies that are asked about a request.
+fn policies(rules: &str, request: &TestRequest) -> Vec<String> {
+    let asked = asked_by(rules, request);
     asked.map_or(Vec::new(), |asked| asked.question.checks.into_iter().map(|check| check.policy).collect())
 }
 
@@ -183,9 +209,9 @@ fn a_rule_that_continues_adds_its_limits_to_the_next() {
         rule("never", "/a", ""),
     ]
     .join(",");
-    assert_eq!(policies(&rules, "/"), ["all"]);
-    assert_eq!(policies(&rules, "/a"), ["all", "a", "last"]);
-    assert_eq!(policies(&rules, "/a/b"), ["all", "a", "ab"]);
+    assert_eq!(policies(&rules, &TestRequest::new("GET", "/")), ["all"]);
+    assert_eq!(policies(&rules, &TestRequest::new("GET", "/a")), ["all", "a", "last"]);
+    assert_eq!(policies(&rules, &TestRequest::new("GET", "/a/b")), ["all", "a", "ab"]);
     // Exempt from the rules below, not from those that were joined before.
-    assert_eq!(policies(&rules, "/a/health"), ["all", "a"]);
+    assert_eq!(policies(&rules, &TestRequest::new("GET", "/a/health")), ["all", "a"]);
 }

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// The most limits of one rule.
-const MAX_LIMITS: usize = 16;
+pub(super) const MAX_LIMITS: usize = 16;
 /// The most checks that the service takes in one question.
 const MAX_CHECKS: usize = 64;
 /// The most parts of all keys of one question. A part is at most 256 bytes, 1.5 kB as JSON, and the service takes 256 kB.
@@ -74,12 +74,12 @@ fn bounded(rules: &[Rc<Rule>]) -> Result<(), ConfigError> {
         for (all, what, most) in [(all_checks, "limits", MAX_CHECKS), (all_parts, "parts of keys", MAX_PARTS)] {
             if all > most {
                 let problem = format!(
-                    "with the rules before it that say continue, a request can have {all} {what}: at most {most}"
+                    "with the rules before it that say continue or have a regex, a request can have {all} {what}: at most {most}"
                 );
                 return Err(Place::Top.field("rules").item(index).field("limits").wrong(problem));
             }
         }
-        if rule.go_on {
+        if rule.go_on || rule.matcher.has_pattern() {
             (checks, parts) = (all_checks, all_parts);
         }
     }

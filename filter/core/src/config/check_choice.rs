@@ -28,7 +28,7 @@ pub(super) fn cost(place: &Place<'_>, raw: Option<RawCost<'_>>, matcher: &Matche
     };
     let bounds = match (min.unwrap_or(Cost::ONE), max) {
         (least, Some(max)) if least > max => {
-            return Err(place.field("min").wrong(format!("at most max, which is {}", max.tokens())));
+            return Err(place.field("max").wrong(format!("at least min, which is {}", least.tokens())));
         }
         (least, Some(max)) => Some((least, max)),
         (_, None) if min.is_some() => return Err(place.field("min").wrong("give max as well")),

@@ -74,6 +74,7 @@ pub(super) struct RawRule<'a> {
     #[cfg_attr(feature = "schema", schemars(rename = "match"))]
     pub(super) matcher: Option<RawMatch<'a>>,
     /// What to ask the service. `[]` exempts the request from the rules below.
+    #[cfg_attr(feature = "schema", schemars(length(max = super::check::MAX_LIMITS)))]
     pub(super) limits: Vec<RawLimit<'a>>,
     /// Ask about these limits, then go on matching: those of later rules come in addition. False without.
     #[cfg_attr(feature = "schema", schemars(rename = "continue"))]
@@ -97,6 +98,7 @@ pub(super) struct RawLimit<'a> {
     /// A policy of the service.
     pub(super) policy: RawPolicy<'a>,
     /// Who is counted: 1 to 8 parts.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = crate::Key::MAX_PARTS)))]
     pub(super) key: Vec<RawKeyPart<'a>>,
     /// Tokens that one request takes. 1 without.
     pub(super) cost: Option<RawCost<'a>>,

@@ -41,6 +41,7 @@ object!(RawLocal { capacity, refill, per, slots });
 
 /// The forms of `on_failure` that are objects.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", schemars(extend("oneOf" = super::schema::one_of(&["closed", "local"]))))]
 pub(super) struct RawFailureForm {
     closed: Option<RawClosed>,
     local: Option<RawLocal>,

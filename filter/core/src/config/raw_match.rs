@@ -27,6 +27,7 @@ object!(RawMatch<'a> { methods, path, hosts, headers, client, route });
 /// One of `exact`, `prefix`, `regex` and `template`, on the normalised path without its query.
 #[derive(Clone, Copy)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", schemars(extend("oneOf" = super::schema::one_of(&["exact", "prefix", "regex", "template"]))))]
 pub(super) struct RawPath<'a> {
     /// This path alone.
     pub(super) exact: Option<&'a str>,
@@ -56,12 +57,16 @@ words!(RawSlash { "strict" => Strict, "ignore" => Ignore });
 /// A condition on a header: its name, and one of the other fields.
 #[derive(Clone, Copy)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", schemars(extend("oneOf" = super::schema::one_of(&["present", "absent", "equals", "regex"]))))]
 pub(super) struct RawHeaderMatch<'a> {
     /// The header's name.
+    #[cfg_attr(feature = "schema", schemars(with = "super::schema::HeaderName"))]
     pub(super) name: &'a str,
     /// It is there, with any value: `true`.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<super::schema::True>"))]
     pub(super) present: Option<bool>,
     /// It is not there: `true`.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<super::schema::True>"))]
     pub(super) absent: Option<bool>,
     /// Its value is this.
     pub(super) equals: Option<&'a str>,

@@ -45,6 +45,7 @@ object!(RawReject<'a> { status, body, headers });
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub(super) struct RawCharge {
     /// Only responses with these statuses; others give back what was taken.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub(super) only_status: Vec<Whole<200, 599>>,
 }
 object!(RawCharge { only_status });

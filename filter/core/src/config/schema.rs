@@ -78,6 +78,10 @@ pub(super) struct Name;
 pub(super) struct Cost;
 /// A regular expression.
 pub(super) struct Regex;
+/// A header's name.
+pub(super) struct HeaderName;
+/// A flag that can only be set.
+pub(super) struct True;
 
 named! {
     Name = "Name", |_generator| json_schema!({
@@ -92,15 +96,17 @@ named! {
         "maximum": sluicegate_wire::Cost::MAX.tokens(),
     });
     Regex = "Regex", |_generator| json_schema!({ "type": "string", "maxLength": Pattern::MAX_BYTES });
+    HeaderName = "HeaderName", |_generator| json_schema!({ "type": "string", "pattern": "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$" });
+    True = "True", |_generator| json_schema!({ "const": true });
     Timeout = "Timeout", |_generator| json_schema!({
         "description": "From 1ms to 60s, such as 25ms or 1s.",
         "type": "string",
-        "pattern": "^[0-9]+m?s$",
+        "pattern": "^0*[1-9][0-9]*m?s$",
     });
     Span = "Span", |_generator| json_schema!({
         "description": "From 1ms to 366d, such as 500ms or 1m.",
         "type": "string",
-        "pattern": "^[0-9]+(ms|s|m|h|d)$",
+        "pattern": "^0*[1-9][0-9]*(ms|s|m|h|d)$",
     });
     SecretText<'_> = "Text", |_generator| json_schema!({ "type": "string" });
     RawPolicy<'_> = "Policy", |generator| json_schema!({
@@ -135,7 +141,7 @@ named! {
 fn source(generator: &mut SchemaGenerator, others: &[(&str, Value)]) -> Schema {
     let text = |description: &str| json!({ "description": description, "type": "string" });
     let mut properties = json!({
-        "header": text("A header."),
+        "header": generator.subschema_for::<HeaderName>(),
         "cookie": text("A cookie, decoded."),
         "query": text("A parameter of the query, decoded."),
         "path_segment": {
@@ -155,13 +161,17 @@ fn source(generator: &mut SchemaGenerator, others: &[(&str, Value)]) -> Schema {
     if let Value::Object(properties) = &mut properties {
         properties.extend(others.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())));
     }
-    let one: Vec<Value> = FIELDS.iter().map(|field| json!({ "required": [field] })).collect();
     json_schema!({
         "anyOf": [
             { "enum": WORDS },
-            { "type": "object", "properties": properties, "additionalProperties": false, "oneOf": one },
+            { "type": "object", "properties": properties, "additionalProperties": false, "oneOf": one_of(FIELDS) },
         ],
     })
+}
+
+/// That an object has exactly one of these fields.
+pub(super) fn one_of(fields: &[&str]) -> Value {
+    fields.iter().map(|field| json!({ "required": [field] })).collect()
 }
 
 impl<const MIN: u64, const MAX: u64> JsonSchema for Whole<MIN, MAX> {
