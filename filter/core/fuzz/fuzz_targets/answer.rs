@@ -4,8 +4,6 @@
 //! the body.
 #![no_main]
 
-use std::sync::LazyLock;
-
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 use sluicegate_filter_core::{
@@ -21,9 +19,13 @@ const CONFIGURATION: &str = r#"{ "service": { "cluster": "c" }, "headers": ["rat
       "reject": { "status": 503, "headers": { "a": "b" } } }
 ] }"#;
 
-static TEXT: LazyLock<&[u8]> = LazyLock::new(|| CONFIGURATION.as_bytes());
+thread_local! {
+    static CONFIG: Config = Config::parse(CONFIGURATION.as_bytes()).expect("a configuration");
+}
 
-fuzz_target!(|data: &[u8]| {
+fuzz_target!(|data: &[u8]| CONFIG.with(|config| judge(config, data)));
+
+fn judge(config: &Config, data: &[u8]) {
     let [form, low, high, body @ ..] = data else { return };
     let _ = pairs::decode(body);
     let status = u16::from_le_bytes([*low, *high]);
@@ -37,23 +39,22 @@ fuzz_target!(|data: &[u8]| {
         Outcome::Answered(Answer { status: Some(200 | 429), marked: true, body }) => serde_json::from_slice(body).ok(),
         _ => None,
     };
-    let config = Config::parse(&TEXT).expect("a configuration");
     let request = TextRequest::new(if form & 2 == 0 { b":method:GET" } else { b"content-type:application/grpc" });
-    let (shared, mut worker) = (Shared::default(), Worker::new(&config));
+    let (shared, mut worker) = (Shared::default(), Worker::new(config));
     let around = Surroundings { now_ms: 1_000, shared: &shared };
-    let Step::Ask(callout, ticket) = worker.begin(&config, &request, around) else { panic!("asks the service") };
+    let Step::Ask(callout, ticket) = worker.begin(config, &request, around) else { panic!("asks the service") };
     let judgement = worker.finish(&callout.asked, ticket, outcome, around);
     check(&judgement, status, answer.as_ref());
     // A denial may be answered from memory, a pass never.
     let denied = judgement.failure.is_none() && matches!(judgement.verdict, Verdict::Reject(_));
     let later = Surroundings { now_ms: 1_001, ..around };
-    if let (Step::Done(again), false) = (worker.begin(&config, &request, later), denied) {
+    if let (Step::Done(again), false) = (worker.begin(config, &request, later), denied) {
         panic!("{judgement:?} and then at once {again:?}");
     }
     if let Verdict::Pass { refund: Some(refund), .. } = judgement.verdict {
         let _ = refund.callout(Some(200), &config.service);
     }
-});
+}
 
 fn check(judgement: &Judgement, status: u16, answer: Option<&Value>) {
     match (&judgement.verdict, judgement.failure.is_some()) {
