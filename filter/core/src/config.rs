@@ -73,19 +73,24 @@
 //! | `client` | clients in these ranges of addresses: `10.0.0.0/8`, `2001:db8::/32`; IPv4 inside IPv6 is IPv4 |
 //! | `route` | these routes of the proxy, by name |
 //!
-//! Paths are compared in their [normal form](crate::NormalPath), without query: `//login`, `/./login`, `/a/../login` and
-//! `/%6cogin` are `/login`. `/login/`, `/LOGIN`, `/login;x` and `/login%2F` are not, as to HTTP they are other paths. For a
-//! server that serves them alike (Express does the first two by default) say `trailing_slash` and `ignore_case`, or
-//! `regex: /login(;.*)?`; for `%2F` there is the proxy's own `path_with_escaped_slashes_action`.
+//! Paths are compared in their [normal form](crate::NormalPath), without query: `//login`, `/./login`, `/a/../login`,
+//! `/a/..\login` and `/%6cogin` are `/login`. `/login/`, `/LOGIN`, `/login;x` and `/login%2F` are not, as to HTTP they are
+//! other paths. For a server that serves them alike (Express does the first two by default) say `trailing_slash` and
+//! `ignore_case`, or `regex: /login(;.*)?`; for `%2F` there is the proxy's own `path_with_escaped_slashes_action`. A servlet
+//! container takes `;x` off every segment, also of `/a/..;x/login`: have the proxy refuse `;` where no path needs it. With
+//! the proxy's `normalize_path` and `merge_slashes` the server sees what rules see.
 //!
 //! Of a header that was sent several times a rule with limits wants one line to be as `equals` or `regex` says, an exempting
-//! rule all of them: so a second line is neither a way out of limits nor into an exemption.
+//! rule all of them: so a second line is neither a way out of limits nor into an exemption. For the same reason a path or
+//! header of over 8192 bytes, which is too long to hold a regular expression against, is taken for a match by a rule with
+//! limits, and the rules below have their say as well; a rule that exempts takes it for none.
 //!
 //! # Joined rules: `continue`
 //!
 //! The checks of all rules that matched travel in one callout and are taken together or not at all, at most 64 of them and
-//! 128 parts of keys. The shortest timeout holds. Without an answer the strictest `on_failure` holds: `closed`, then
-//! `local`, then `open`; of two alike the first, but every `local` rule counts its own checks. A denial looks as the rule of
+//! 128 parts of keys, rules with a regular expression counted as if they said `continue`. The shortest timeout holds. Without an answer the strictest `on_failure` holds: `closed`, then
+//! `local`, then `open`; of two alike the first, but every `local` rule counts its own checks, and when one
+//! denies, those before it get back what was taken. A denial looks as the rule of
 //! the denying limit says. A rule that asks nothing about a request, because its limits are skipped, has no say; one in
 //! shadow has none beside an enforced one. `charge` is each rule's own.
 //!
