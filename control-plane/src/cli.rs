@@ -16,6 +16,7 @@ use crate::{
     log,
     policies::Follower,
     serve::{Inherited, InheritedError, Server, Signals},
+    trace::{TraceError, Traces},
 };
 
 const EXIT_CODES: &str = "\
@@ -30,7 +31,10 @@ const ENVIRONMENT: &str = "\
 Environment:
   SLUICEGATE_LOG         what to log: error, warn, info (default), debug, trace, or directives such as
                          sluicegate_control_plane=debug
-  SLUICEGATE_LOG_FORMAT  text (default) or json";
+  SLUICEGATE_LOG_FORMAT  text (default) or json
+  OTEL_EXPORTER_OTLP_ENDPOINT
+                         where to send traces over OTLP/HTTP, such as http://127.0.0.1:4318; off without. Further
+                         OTEL_* variables as OpenTelemetry has them, such as OTEL_TRACES_SAMPLER";
 
 /// Distributed rate limits for services behind Envoy.
 #[derive(Debug, Parser)]
@@ -72,6 +76,8 @@ enum Failure {
     #[error("sluicegate: {0}")]
     Inherited(#[from] InheritedError),
     #[error("sluicegate: {0}")]
+    Trace(#[from] TraceError),
+    #[error("sluicegate: {0}")]
     Input(String),
     #[error("sluicegate: {doing}: {error}")]
     Io { doing: &'static str, error: io::Error },
@@ -82,7 +88,7 @@ impl Failure {
         match self {
             Self::Config(_) | Self::Told => ExitCode::from(3),
             Self::Input(_) => ExitCode::from(2),
-            Self::Log(_) | Self::Bind(_) | Self::Inherited(_) | Self::Io { .. } => ExitCode::FAILURE,
+            Self::Log(_) | Self::Bind(_) | Self::Inherited(_) | Self::Trace(_) | Self::Io { .. } => ExitCode::FAILURE,
         }
     }
 }
@@ -120,7 +126,8 @@ fn serve(path: &Path) -> Result<(), Failure> {
         let signals = Signals::install().map_err(|error| Failure::Io { doing, error })?;
         let hangups = Follower::hangups().map_err(|error| Failure::Io { doing, error })?;
         let written = config.written.clone();
-        let server = Server::bind(config, inherited).await?;
+        let traces = Traces::from_environment(&environment)?;
+        let server = Server::bind(config, inherited, traces).await?;
         let follower = Follower::new(server.policies().clone(), path, environment, written);
         tokio::spawn(follower.follow(hangups));
         server.run(signals.stop()).await;

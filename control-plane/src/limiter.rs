@@ -3,11 +3,17 @@
 mod charge;
 mod plan;
 
+use std::{
+    mem,
+    time::{Duration, SystemTime},
+};
+
 use sluicegate_lua::{Gift, Give, KeyPrefix};
 use sluicegate_wire::{CheckAnswer, CheckRequest, Pepper, RefundAnswer, RefundRequest, Refunded};
 use tokio::time::Instant;
 
 use crate::{
+    metrics::Decisions,
     policies::Live,
     store::{Store, StoreError},
 };
@@ -25,6 +31,19 @@ pub struct Limiter {
     pub pepper: Option<Pepper>,
     /// Where the limits are kept.
     pub store: Store,
+    /// Counts what is decided.
+    pub decisions: Decisions,
+}
+
+/// When the stages of a call ended, as far as it got.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Timing {
+    /// When the store was asked.
+    pub asked: Option<SystemTime>,
+    /// How long the take waited for an equal one to come back; none where the store gave no decision.
+    pub queued: Option<Duration>,
+    /// How long it was until the store's decision or failure, the wait included.
+    pub took: Option<Duration>,
 }
 
 /// Why a check got no decision.
@@ -49,9 +68,30 @@ pub enum CheckError {
 impl Limiter {
     /// Takes for all enforced checks or for none, and for each shadow check on its own, before `deadline`.
     pub async fn check(&self, request: &CheckRequest, deadline: Instant) -> Result<CheckAnswer, CheckError> {
+        self.check_timed(request, deadline, &mut Timing::default()).await
+    }
+
+    /// As [`Limiter::check`], and says how long the stages took.
+    pub async fn check_timed(
+        &self,
+        request: &CheckRequest,
+        deadline: Instant,
+        timing: &mut Timing,
+    ) -> Result<CheckAnswer, CheckError> {
         let plan = Plan::new(&request.checks, self)?;
-        let share = self.store.take(plan.take(), deadline).await?;
-        Ok(plan.answer(&share))
+        let asked = Instant::now();
+        timing.asked = Some(SystemTime::now());
+        let left = CallerLeft(&self.decisions);
+        let decided = self.store.take(plan.take(), deadline).await;
+        mem::forget(left);
+        let took = asked.elapsed();
+        timing.took = Some(took);
+        self.store.stages().total(took);
+        let share = decided.inspect_err(|_| plan.count_failed(took))?;
+        timing.queued = Some(share.queued);
+        let answer = plan.answer(&share);
+        plan.count(&answer.results, took);
+        Ok(answer)
     }
 
     /// Gives back what an allowed call took, all in one step, before `deadline`. Never retry it: a reply that was lost
@@ -77,5 +117,14 @@ impl Limiter {
     /// Whether checks can be decided, or why not.
     pub fn ready(&self) -> Result<(), StoreError> {
         self.store.ready()
+    }
+}
+
+/// Dropped only when a caller leaves while its call is under way, which drops the call too.
+struct CallerLeft<'a>(&'a Decisions);
+
+impl Drop for CallerLeft<'_> {
+    fn drop(&mut self) {
+        self.0.abandoned();
     }
 }

@@ -19,7 +19,13 @@ use axum::{Router, extract::DefaultBodyLimit, middleware, routing};
 use tokio::sync::watch;
 use tower_http::catch_panic::CatchPanicLayer;
 
-use crate::{limiter::Limiter, metrics::Metrics, serve::Phase};
+use crate::{
+    history::History,
+    limiter::Limiter,
+    metrics::{Metrics, RequestsOf, count},
+    serve::Phase,
+    trace::Traces,
+};
 use respond::Refusal;
 
 pub use guard::Guard;
@@ -39,6 +45,10 @@ pub struct App {
     pub rate_limit_stats: RateLimitStats,
     /// What Prometheus is told.
     pub metrics: Metrics,
+    /// The last 15 minutes.
+    pub history: History,
+    /// Makes spans of checks.
+    pub traces: Traces,
     /// The longest that one decision may take, whatever time the caller has.
     pub store_timeout: Duration,
     /// Whether callers may refund.
@@ -65,6 +75,11 @@ pub fn admin(app: Arc<App>) -> Router {
 /// The same for callers that the guard admits; it answers the others.
 pub fn guarded(router: Router, guard: Guard) -> Router {
     router.layer(middleware::from_fn_with_state(Arc::new(guard), guard::guard)).layer(middleware::from_fn(grpc::speak))
+}
+
+/// The same with each answer counted, whoever made it.
+pub fn counted(router: Router, requests: RequestsOf) -> Router {
+    router.layer(middleware::from_fn_with_state(requests, count))
 }
 
 /// What a listener answers on connections that are too many: whether the process lives, which it does, and no more.

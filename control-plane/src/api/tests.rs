@@ -15,7 +15,12 @@ use sluicegate_wire::{CheckAnswer, LimitResult, Problem, Reason, header::MARKER}
 use tower::ServiceExt as _;
 
 use super::*;
-use crate::{config::Config, metrics::Metrics, policies::Live, store::Store};
+use crate::{
+    config::Config,
+    metrics::{Decisions, Metrics},
+    policies::Live,
+    store::Store,
+};
 
 /// Why there is no decision: the store's socket isn't there.
 const NO_STORE: &str = "the store can't be reached: No such file or directory (os error 2)";
@@ -30,11 +35,12 @@ policies: { api: { limits: [{ name: burst, capacity: 1, refill: 1, per: 1s }] } 
     let store = Store::open(&config.store).unwrap();
     let (_, phase) = watch::channel(phase);
     let policies = Live::new(config.policies);
-    let metrics = Metrics::new(&store, &policies);
-    let limiter = Limiter { policies, prefix: KeyPrefix::default(), pepper: None, store };
+    let (decisions, traces, history) = (Decisions::default(), Traces::default(), History::default());
+    let metrics = Metrics::new(&store, &policies, &decisions, traces.counts());
+    let limiter = Limiter { policies, prefix: KeyPrefix::default(), pepper: None, store, decisions };
     let rate_limit_stats = RateLimitStats::default();
     let store_timeout = Duration::from_secs(1);
-    Arc::new(App { limiter, rate_limit_stats, metrics, store_timeout, refunds: false, phase })
+    Arc::new(App { limiter, rate_limit_stats, metrics, history, traces, store_timeout, refunds: false, phase })
 }
 
 async fn send(router: Router, request: Request<Body>) -> Response {

@@ -1,12 +1,12 @@
 //! One call's checks as charges, and its answer.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use sluicegate_lua::{Charge, CheckTaken, Judgement, Limit, Rule, Take, Unit};
 use sluicegate_wire::{Check, CheckAnswer, LimitResult, Name};
 
 use super::{CheckError, Limiter, charge};
-use crate::store::Share;
+use crate::{metrics::PolicyCounts, store::Share};
 
 /// How long a proxy may keep a denial that no wait ends, in ms: a changed policy gets through after that.
 const NEVER_CACHE_MS: u64 = 60_000;
@@ -22,6 +22,7 @@ pub(super) struct Plan {
 struct Pair {
     charge: Charge,
     shadow: bool,
+    counts: Arc<PolicyCounts>,
 }
 
 /// Where a pair is in the take: its unit, and which of its charges.
@@ -52,7 +53,7 @@ impl Plan {
                     }
                     None => {
                         let charge = Charge { policy: Arc::clone(policy), keys, cost: check.cost };
-                        pairs.push(Pair { charge, shadow });
+                        pairs.push(Pair { charge, shadow, counts: limiter.decisions.of(policy) });
                         pairs.len() - 1
                     }
                 };
@@ -87,7 +88,7 @@ impl Plan {
 
     /// The answer to one of the takes that were made together. A shadow check whose part of the store is down has no
     /// results: it must not change what the others hear.
-    pub(super) fn answer(&self, Share { take, taken, nth }: &Share) -> CheckAnswer {
+    pub(super) fn answer(&self, Share { take, taken, nth, .. }: &Share) -> CheckAnswer {
         let judged: Vec<_> = (0..take.units.len()).map(|unit| taken.judge(take, unit, *nth)).collect();
         let of_pair: Vec<Vec<LimitResult>> = self
             .places()
@@ -110,6 +111,29 @@ impl Plan {
             charge: (allowed && self.needs_charge()).then(|| charge::stamp(self, taken, *nth)),
             deny_cache_ms: if allowed { None } else { Some(self.deny_cache_ms(&results)) },
             results,
+        }
+    }
+
+    /// Counts what each check was answered, as often as it was asked. A shadow check without results had no decision.
+    pub(super) fn count(&self, results: &[LimitResult], took: Duration) {
+        let mut rest = results;
+        for (check, &pair) in self.pair_of.iter().enumerate() {
+            let Pair { counts, shadow, .. } = &self.pairs[pair];
+            let mine;
+            (mine, rest) = rest.split_at(rest.iter().take_while(|result| result.check == check).count());
+            if mine.is_empty() {
+                counts.failed(*shadow, took);
+            } else {
+                counts.decided(*shadow, mine.iter().map(|result| result.reason), took);
+            }
+        }
+    }
+
+    /// Counts a call that had no decision.
+    pub(super) fn count_failed(&self, took: Duration) {
+        for &pair in &self.pair_of {
+            let Pair { counts, shadow, .. } = &self.pairs[pair];
+            counts.failed(*shadow, took);
         }
     }
 

@@ -17,11 +17,13 @@ use tokio::sync::watch;
 use crate::{
     api::{self, App, Guard, RateLimitStats},
     config::{Address, Config, FileError, ServerTls, ServerTlsError},
+    history::History,
     limiter::Limiter,
-    metrics::Metrics,
+    metrics::{Decisions, Metrics},
     policies::Live,
     renewed::Renewed,
     store::{Store, StoreError},
+    trace::Traces,
 };
 use accept::Front;
 use inherited::InheritedSocket;
@@ -36,6 +38,7 @@ pub use signals::Signals;
 pub struct Server {
     data: Front,
     admin: Front,
+    app: Arc<App>,
     policies: Live,
     phase: watch::Sender<Phase>,
     drain: Duration,
@@ -77,7 +80,7 @@ impl Server {
     ///
     /// # Errors
     /// When an address can't be listened on.
-    pub async fn bind(config: Config, inherited: Inherited) -> Result<Self, BindError> {
+    pub async fn bind(config: Config, inherited: Inherited, traces: Traces) -> Result<Self, BindError> {
         let store = Store::open(&config.store).map_err(BindError::Store)?;
         if config.reuse_port || inherited.data.is_some() {
             ready(&store).await;
@@ -94,40 +97,49 @@ impl Server {
             store = %config.store,
             policies = config.policies.len(),
             policies_version = %config.policies.version(),
+            traces = traces.are_on(),
             version = env!("CARGO_PKG_VERSION"),
             "listening"
         );
         let (phase, receiver) = watch::channel(Phase::Serving);
         let refunds = config.allows_refunds(data.address());
         let policies = Live::new(config.policies);
-        let rate_limit_stats = RateLimitStats::default();
-        let mut metrics = Metrics::new(&store, &policies);
+        let (decisions, rate_limit_stats) = (Decisions::default(), RateLimitStats::default());
+        let mut metrics = Metrics::new(&store, &policies, &decisions, traces.counts());
         rate_limit_stats.register(metrics.sub_registry("rate_limit_service"));
         let data_guard = Guard::data(config.token.as_ref())?;
         let admin_guard = Guard::admin(config.admin.token.as_ref(), config.admin.metrics_token.as_ref())?;
-        let limiter =
-            Limiter { policies: policies.clone(), prefix: config.store.prefix, pepper: config.key_pepper, store };
+        let limiter = Limiter {
+            policies: policies.clone(),
+            prefix: config.store.prefix,
+            pepper: config.key_pepper,
+            store,
+            decisions,
+        };
         let app = Arc::new(App {
             limiter,
             rate_limit_stats,
             metrics,
+            history: History::default(),
+            traces,
             store_timeout: config.store.timeout,
             refunds,
             phase: receiver,
         });
+        let requests = app.metrics.requests.clone();
         let data = Front {
             listener: data,
             tls: config.tls.map(|tls| certificates("tls", tls)).transpose()?,
-            router: api::guarded(api::data(Arc::clone(&app)), data_guard),
+            router: api::counted(api::guarded(api::data(Arc::clone(&app)), data_guard), requests.of("data")),
             max_connections,
         };
         let admin = Front {
             listener: admin,
             tls: config.admin.tls.map(|tls| certificates("admin.tls", tls)).transpose()?,
-            router: api::guarded(api::admin(app), admin_guard),
+            router: api::counted(api::guarded(api::admin(Arc::clone(&app)), admin_guard), requests.of("admin")),
             max_connections: ADMIN_CONNECTIONS,
         };
-        Ok(Self { data, admin, policies, phase, drain: config.drain })
+        Ok(Self { data, admin, app, policies, phase, drain: config.drain })
     }
 
     /// Where checks are answered; the real port where the configuration says 0.
@@ -151,9 +163,13 @@ impl Server {
     /// Answers until `stop`, then drains: unready at once, and connections are told to go elsewhere; everything is
     /// still answered for the configured time; then nothing new is accepted, and what is in flight finishes.
     pub async fn run(self, stop: impl Future<Output = ()>) {
-        let Self { data, admin, phase, drain, .. } = self;
+        let Self { data, admin, app, phase, drain, .. } = self;
         let data = accept::accept(data, phase.subscribe());
         let admin = accept::accept(admin, phase.subscribe());
+        let served = async {
+            tokio::join!(data, admin);
+            app.traces.clone().stop().await;
+        };
         let phases = async {
             stop.await;
             tracing::info!(?drain, "draining");
@@ -161,7 +177,10 @@ impl Server {
             tokio::time::sleep(drain).await;
             phase.send_replace(Phase::Closing);
         };
-        tokio::join!(data, admin, phases);
+        tokio::select! {
+            _ = async { tokio::join!(served, phases) } => {}
+            never = app.history.keep(&app.limiter.decisions) => never,
+        }
         tracing::info!("stopped");
     }
 }

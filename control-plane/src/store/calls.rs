@@ -15,6 +15,7 @@ use super::{
     join::Takes,
     link::Route,
     node::Node,
+    servers::Server,
     split::{Split, split_give},
     stats::Stats,
 };
@@ -95,6 +96,15 @@ impl Calls {
             Backend::Memory(_) => Ok(()),
             Backend::Server(node) => node.ready(),
             Backend::Cluster(cluster) => cluster.ready(),
+        }
+    }
+
+    /// The servers that are known, and how each is.
+    pub(super) fn servers(&self) -> Vec<Server> {
+        match &self.0.backend {
+            Backend::Memory(_) => Vec::new(),
+            Backend::Server(node) => node.server().into_iter().collect(),
+            Backend::Cluster(cluster) => cluster.servers(),
         }
     }
 }

@@ -29,7 +29,7 @@ pub(super) struct Connector {
 
 /// Where a Redis server is.
 #[derive(Clone, Debug)]
-pub(super) enum Server {
+pub(super) enum Endpoint {
     /// At a host's port.
     Tcp(HostPort),
     /// At a socket in the file system.
@@ -52,10 +52,10 @@ impl Connector {
     }
 
     /// A client for a Redis server, with the password as it is now: one client for one connection.
-    pub(super) fn server(&self, server: &Server) -> Result<Client, StoreError> {
-        let address = match server {
-            Server::Tcp(address) => self.address(address),
-            Server::Unix(path) => ConnectionAddr::Unix(path.clone()),
+    pub(super) fn server(&self, endpoint: &Endpoint) -> Result<Client, StoreError> {
+        let address = match endpoint {
+            Endpoint::Tcp(address) => self.address(address),
+            Endpoint::Unix(path) => ConnectionAddr::Unix(path.clone()),
         };
         // Only in RESP3 does the client say at once that a connection broke.
         let redis = login(self.login.as_ref()).set_db(self.database.into()).set_protocol(ProtocolVersion::RESP3);
@@ -169,14 +169,14 @@ mod tests {
         ))
         .unwrap();
         let address = HostPort { host: "::1".to_owned(), port: 7000 };
-        let server = Server::Tcp(address.clone());
+        let server = Endpoint::Tcp(address.clone());
         check(connector.server(&server), "::1:7000", (Some("u"), Some("hunter2")), 3);
         check(connector.sentinel(&address), "::1:7000", (Some("watch"), Some("hunter2s")), 0);
         assert!(!format!("{connector:?}").contains("hunter2"), "{connector:?}");
         let connector = Connector::new(&store("url: redis://h")).unwrap();
         check(connector.server(&server), "::1:7000", (None, None), 0);
         let connector = Connector::new(&store("url: 'unix:/s?db=2', password: hunter2")).unwrap();
-        check(connector.server(&Server::Unix("/s".into())), "/s", (None, Some("hunter2")), 2);
+        check(connector.server(&Endpoint::Unix("/s".into())), "/s", (None, Some("hunter2")), 2);
     }
 
     #[test]
@@ -185,7 +185,7 @@ mod tests {
         let file = directory.path().join("password");
         std::fs::write(&file, "hunter2").unwrap();
         let connector = Connector::new(&store(&format!("url: redis://h, password_file: {}", file.display()))).unwrap();
-        let server = Server::Tcp(HostPort { host: "h".to_owned(), port: 1 });
+        let server = Endpoint::Tcp(HostPort { host: "h".to_owned(), port: 1 });
         check(connector.server(&server), "h:1", (None, Some("hunter2")), 0);
         std::fs::write(&file, "hunter22").unwrap();
         check(connector.server(&server), "h:1", (None, Some("hunter22")), 0);
@@ -201,7 +201,7 @@ mod tests {
         let config = store(&format!("url: rediss://h, tls: {{ ca_file: {} }}", file.display()));
         let connector = Connector::new(&config).unwrap();
         let address = HostPort { host: "h2".to_owned(), port: 1 };
-        for client in [connector.server(&Server::Tcp(address.clone())), connector.sentinel(&address)] {
+        for client in [connector.server(&Endpoint::Tcp(address.clone())), connector.sentinel(&address)] {
             let client = client.unwrap();
             let ConnectionAddr::TcpTls { host, port, insecure, tls_params } = client.get_connection_info().addr()
             else {

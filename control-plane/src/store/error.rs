@@ -13,6 +13,9 @@ pub enum StoreError {
     /// No reply within the time that the caller or `store.timeout` allows.
     #[error("the store did not answer in time")]
     Timeout,
+    /// It has not answered for a while, and no call is made until it does.
+    #[error("the store can't be reached: it does not answer")]
+    Silent,
     /// It answers, but later than callers wait; no call is made until it is faster.
     #[error("the store answers, but later than store.timeout ({} ms)", .0.as_millis())]
     Slow(Duration),
@@ -37,10 +40,16 @@ impl StoreError {
         match self {
             Self::Timeout => "timeout",
             Self::Slow(_) => "slow",
-            Self::Unavailable(_) => "unavailable",
+            Self::Unavailable(_) | Self::Silent => "unavailable",
             Self::Overloaded => "overloaded",
             Self::Refused(_) => "refused",
         }
+    }
+
+    /// What a call that fails at once says for this reason: it didn't wait itself.
+    #[must_use]
+    pub(super) fn at_once(self) -> Self {
+        if self == Self::Timeout { Self::Silent } else { self }
     }
 }
 

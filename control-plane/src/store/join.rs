@@ -6,6 +6,7 @@
 use std::{
     collections::{HashMap, hash_map::Entry},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use sluicegate_lua::{Take, Taken};
@@ -16,6 +17,7 @@ use tokio::{
 };
 
 use super::StoreError;
+use crate::metrics::Stages;
 
 /// What makes takes.
 pub(super) trait Takes: Send + Sync + 'static {
@@ -32,12 +34,15 @@ pub struct Share {
     pub taken: Arc<Taken>,
     /// Which of them was the caller's, from 1.
     pub nth: u64,
+    /// How long it waited for the call before to come back.
+    pub queued: Duration,
 }
 
 /// Joins equal takes.
 #[derive(Debug)]
 pub(super) struct Joiner<S> {
     store: S,
+    stages: Stages,
     /// For each take on its way, who waits for the next call of it.
     waiting: Mutex<HashMap<Arc<Take>, Vec<Waiter>>>,
 }
@@ -45,12 +50,13 @@ pub(super) struct Joiner<S> {
 #[derive(Debug)]
 struct Waiter {
     answer: oneshot::Sender<Result<Share, StoreError>>,
+    since: Instant,
     deadline: Instant,
 }
 
 impl<S: Takes> Joiner<S> {
-    pub(super) fn new(store: S) -> Self {
-        Self { store, waiting: Mutex::default() }
+    pub(super) fn new(store: S, stages: Stages) -> Self {
+        Self { store, stages, waiting: Mutex::default() }
     }
 
     pub(super) fn store(&self) -> &S {
@@ -63,7 +69,7 @@ impl<S: Takes> Joiner<S> {
         let waits = match self.lock().entry(Arc::clone(&take)) {
             Entry::Occupied(mut on_its_way) => {
                 let (answer, answered) = oneshot::channel();
-                on_its_way.get_mut().push(Waiter { answer, deadline });
+                on_its_way.get_mut().push(Waiter { answer, since: Instant::now(), deadline });
                 Some(answered)
             }
             Entry::Vacant(none) => {
@@ -77,14 +83,23 @@ impl<S: Takes> Joiner<S> {
         }
         // Also when the caller gives up and this is dropped, those that wait are sent for.
         let on_its_way = OnItsWay { joiner: Arc::clone(self), take };
-        let taken = self.store.take(&on_its_way.take, deadline).await?;
-        Ok(Share { take: Arc::clone(&on_its_way.take), taken: Arc::new(taken), nth: 1 })
+        let taken = self.first(&on_its_way.take, deadline).await?;
+        Ok(Share { take: Arc::clone(&on_its_way.take), taken: Arc::new(taken), nth: 1, queued: Duration::ZERO })
     }
 
     /// Takes once before `deadline`, by itself.
     pub(super) async fn alone(&self, take: Take, deadline: Instant) -> Result<Share, StoreError> {
-        let taken = self.store.take(&take, deadline).await?;
-        Ok(Share { take: Arc::new(take), taken: Arc::new(taken), nth: 1 })
+        let taken = self.first(&take, deadline).await?;
+        Ok(Share { take: Arc::new(take), taken: Arc::new(taken), nth: 1, queued: Duration::ZERO })
+    }
+
+    /// A take that waits for no other.
+    async fn first(&self, take: &Take, deadline: Instant) -> Result<Taken, StoreError> {
+        self.stages.queue(Duration::ZERO);
+        let sent = Instant::now();
+        let taken = self.store.take(take, deadline).await;
+        self.stages.store(sent.elapsed());
+        taken
     }
 
     /// Sends for those that wait. When that is over, or if it should panic, those that came meanwhile are sent for.
@@ -92,12 +107,16 @@ impl<S: Takes> Joiner<S> {
         let OnItsWay { joiner, take } = &on_its_way;
         // Who has given up since is not charged.
         let now = Instant::now();
+        waiting.iter().for_each(|waiter| joiner.stages.queue(now - waiter.since));
         waiting.retain(|waiter| waiter.deadline > now && !waiter.answer.is_closed());
         let Some(deadline) = waiting.iter().map(|waiter| waiter.deadline).max() else { return };
         let takes = Take { takes: waiting.len() as u64, ..Take::clone(take) };
         let taken = joiner.store.take(&takes, deadline).await.map(Arc::new);
+        let took = now.elapsed();
         for (waiter, nth) in waiting.into_iter().zip(1..) {
-            let share = taken.clone().map(|taken| Share { take: Arc::clone(take), taken, nth });
+            joiner.stages.store(took);
+            let queued = now - waiter.since;
+            let share = taken.clone().map(|taken| Share { take: Arc::clone(take), taken, nth, queued });
             // A caller that has given up doesn't hear it.
             let _ = waiter.answer.send(share);
         }

@@ -64,6 +64,7 @@ impl Keeper {
     async fn open(&self) -> Result<(Arc<Link>, String), StoreError> {
         let deadline = Instant::now() + self.probe_timeout();
         let (client, at) = self.origin.find(deadline).await?;
+        self.place.news.found_at(&at);
         let link = Link::open(&client, self.patience, deadline).await?;
         if self.place.index == 0 {
             survey::report(&link, &self.place.news, &at, self.in_cluster, deadline).await;
@@ -161,10 +162,7 @@ impl Keeper {
 
     /// Calls fail at once from now on, so none of them should say that it waited.
     fn down(&self, error: StoreError) {
-        self.set(LinkState::Down(match error {
-            StoreError::Timeout => StoreError::Unavailable("it does not answer".to_owned()),
-            other => other,
-        }));
+        self.set(LinkState::Down(error.at_once()));
     }
 
     fn set(&self, new: LinkState) {

@@ -20,6 +20,7 @@ mod node;
 mod origin;
 mod probe;
 mod sentinels;
+mod servers;
 mod split;
 mod stats;
 mod survey;
@@ -37,11 +38,11 @@ use prometheus_client::registry::Registry;
 use sluicegate_lua::{Give, Given, KeyPrefix, Memory, Take};
 use tokio::time::Instant;
 
-use crate::config;
+use crate::{config, metrics::Stages};
 use admission::Admission;
 use calls::{Backend, Calls};
 use cluster::{Cluster, Members};
-use connect::{Connector, Server};
+use connect::{Connector, Endpoint};
 pub use error::StoreError;
 use join::Joiner;
 pub use join::Share;
@@ -49,6 +50,7 @@ use keeper::Keeper;
 use node::Node;
 use origin::Origin;
 use sentinels::Sentinels;
+pub use servers::{Connections, Server};
 use stats::Stats;
 
 /// Where the limits are kept.
@@ -77,7 +79,7 @@ impl Store {
     /// When no connection could ever be made, for example because a certificate is none.
     pub fn open(config: &config::Store) -> Result<Self, StoreError> {
         let stats = Stats::default();
-        let calls = Joiner::new(Calls::new(backend(config)?, stats.clone()));
+        let calls = Joiner::new(Calls::new(backend(config)?, stats.clone()), stats.stages.clone());
         let admission = Admission::new(config.max_in_flight.get());
         Ok(Self { calls: Arc::new(calls), admission, stats })
     }
@@ -121,6 +123,18 @@ impl Store {
     /// Adds what the store counts to what Prometheus is told.
     pub fn register(&self, registry: &mut Registry) {
         self.stats.register(registry);
+        registry.register_collector(Box::new(servers::Gauges::of(self)));
+    }
+
+    /// How long the stages of calls take.
+    pub(crate) const fn stages(&self) -> &Stages {
+        &self.stats.stages
+    }
+
+    /// The servers that are known, and how each is.
+    #[must_use]
+    pub fn servers(&self) -> Vec<Server> {
+        self.calls.store().servers()
     }
 
     async fn counted<T>(&self, call: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
@@ -135,7 +149,7 @@ impl Store {
 fn backend(config: &config::Store) -> Result<Backend, StoreError> {
     let settings = Settings { timeout: config.timeout, prefix: config.prefix.clone(), links: config.connections.get() };
     let connector = Arc::new(Connector::new(config)?);
-    let fixed = |server| Origin::fixed(&connector, server, config.to_string());
+    let fixed = |server, at| Origin::fixed(&connector, server, at);
     let origin = match &config.topology {
         config::Topology::Memory => {
             tracing::warn!(
@@ -149,8 +163,8 @@ fn backend(config: &config::Store) -> Result<Backend, StoreError> {
         config::Topology::Sentinel { sentinels, master } => {
             Sentinels::new(sentinels, master, Arc::clone(&connector)).map(Origin::Sentinels)
         }
-        config::Topology::Server(address) => fixed(Server::Tcp(address.clone())),
-        config::Topology::Unix(path) => fixed(Server::Unix(path.clone())),
+        config::Topology::Server(address) => fixed(Endpoint::Tcp(address.clone()), address.to_string()),
+        config::Topology::Unix(path) => fixed(Endpoint::Unix(path.clone()), format!("unix:{}", path.display())),
     };
     let origin = Arc::new(origin?);
     let prefix = settings.prefix.clone();

@@ -22,6 +22,8 @@ struct Told {
     state: Option<Result<(), StoreError>>,
     at: Option<Instant>,
     survey: String,
+    /// Where the server was last found.
+    address: Option<String>,
 }
 
 impl News {
@@ -43,6 +45,19 @@ impl News {
             Err(error) => tracing::warn!(store = %origin, %error, "store down, trying on"),
         }
         told.state = Some(state);
+    }
+
+    /// Where the server is now.
+    pub(super) fn found_at(&self, address: &str) {
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.address.as_deref() != Some(address) {
+            told.address = Some(address.to_owned());
+        }
+    }
+
+    /// Where the server was last found; none when nobody has said yet.
+    pub(super) fn address(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).address.clone()
     }
 
     /// Whether a survey says what no survey said before.

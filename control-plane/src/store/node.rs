@@ -21,6 +21,7 @@ use super::{
     keeper::Keeper,
     link::{Link, Route},
     news::News,
+    servers::{Connections, Server},
 };
 
 /// How often a call is made again over another link, after proof that nothing ran.
@@ -30,6 +31,7 @@ const MAX_LINKS_TRIED: usize = 3;
 #[derive(Debug)]
 pub(super) struct Node {
     links: watch::Receiver<Vec<LinkState>>,
+    news: Arc<News>,
     next: AtomicUsize,
     /// Of all links together; each has one of its own besides, for when one alone is dead.
     breaker: Breaker,
@@ -66,13 +68,15 @@ impl Node {
             let place = Place { index, links: state.clone(), news: Arc::clone(&news) };
             tokio::spawn(keeper(place).keep());
         }
-        Self { links: receiver, next: AtomicUsize::new(0), breaker: Breaker::new(timeout) }
+        Self { links: receiver, news, next: AtomicUsize::new(0), breaker: Breaker::new(timeout) }
     }
 
     /// A server that can't be connected to at all.
-    pub(super) fn never(error: StoreError) -> Self {
+    pub(super) fn never(address: &str, error: StoreError) -> Self {
         let links = watch::channel(vec![LinkState::Down(error)]).1;
-        Self { links, next: AtomicUsize::new(0), breaker: Breaker::new(Duration::ZERO) }
+        let news = Arc::new(News::default());
+        news.found_at(address);
+        Self { links, news, next: AtomicUsize::new(0), breaker: Breaker::new(Duration::ZERO) }
     }
 
     /// Runs a call before `deadline`. When the server is down it fails at once.
@@ -134,6 +138,21 @@ impl Node {
             Choice::Fail(error) => Err(error),
             Choice::Wait => Err(StoreError::Unavailable("connecting".to_owned())),
         }
+    }
+
+    /// How the server is; none while nobody has said where it is.
+    pub(super) fn server(&self) -> Option<Server> {
+        let mut connections = Connections::default();
+        for link in self.links.borrow().iter() {
+            *match link {
+                LinkState::Up(link) if link.is_good() => &mut connections.up,
+                LinkState::Up(_) => &mut connections.silent,
+                LinkState::Joining => &mut connections.joining,
+                LinkState::Down(StoreError::Silent) => &mut connections.silent,
+                LinkState::Down(_) => &mut connections.down,
+            } += 1;
+        }
+        Some(Server { address: self.news.address()?, ready: self.ready(), connections })
     }
 }
 

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::{
     StoreError,
-    connect::{Connector, Server},
+    connect::{Connector, Endpoint},
     sentinels::Sentinels,
 };
 
@@ -17,7 +17,7 @@ pub(super) enum Origin {
     /// Where the configuration or the cluster says.
     Fixed {
         connector: Arc<Connector>,
-        server: Server,
+        server: Endpoint,
         /// The address, for logs.
         at: String,
     },
@@ -30,7 +30,7 @@ impl Origin {
     ///
     /// # Errors
     /// When no client for it could ever be made.
-    pub(super) fn fixed(connector: &Arc<Connector>, server: Server, at: String) -> Result<Self, StoreError> {
+    pub(super) fn fixed(connector: &Arc<Connector>, server: Endpoint, at: String) -> Result<Self, StoreError> {
         connector.server(&server)?;
         Ok(Self::Fixed { connector: Arc::clone(connector), server, at })
     }
@@ -42,7 +42,7 @@ impl Origin {
 policies: { a: { limits: [{ name: b, capacity: 1, refill: 1, per: 1s }] } }";
         let config = crate::config::Config::parse("nowhere.yaml", text, &|_| None).unwrap();
         let connector = Arc::new(Connector::new(&config.store).unwrap());
-        Self::fixed(&connector, Server::Unix("/nowhere".into()), "nowhere".to_owned()).unwrap()
+        Self::fixed(&connector, Endpoint::Unix("/nowhere".into()), "nowhere".to_owned()).unwrap()
     }
 
     /// A client for the server, and its address, before `deadline`.

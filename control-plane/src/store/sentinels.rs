@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::{
     StoreError,
-    connect::{Connector, Server},
+    connect::{Connector, Endpoint},
     votes::most_said,
 };
 use crate::config::HostPort;
@@ -40,7 +40,7 @@ impl Sentinels {
     pub(super) async fn find(&self, deadline: Instant) -> Result<(Client, String), StoreError> {
         let master = self.ask(deadline).await?;
         let at = master.to_string();
-        Ok((self.connector.server(&Server::Tcp(master))?, at))
+        Ok((self.connector.server(&Endpoint::Tcp(master))?, at))
     }
 
     /// The master's address.

@@ -7,6 +7,7 @@ use prometheus_client::{
 };
 
 use super::StoreError;
+use crate::metrics::Stages;
 
 /// Counts since the start.
 #[derive(Clone, Debug, Default)]
@@ -15,6 +16,8 @@ pub(super) struct Stats {
     pub(super) joined: Counter,
     /// Give-backs that failed: the tokens stay gone until they refill.
     pub(super) give_back_failures: Counter,
+    /// How long takes wait for each other and for the store.
+    pub(super) stages: Stages,
     failures: Family<FailureLabels, Counter>,
 }
 

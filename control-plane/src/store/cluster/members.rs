@@ -20,7 +20,7 @@ use crate::{
     config::HostPort,
     store::{
         Settings,
-        connect::{Connector, Server},
+        connect::{Connector, Endpoint},
         keeper::Keeper,
         node::Node,
         origin::Origin,
@@ -77,7 +77,7 @@ impl Members {
     }
 
     fn connect(&self, address: &HostPort, map: &watch::Sender<SlotMap>) -> Member {
-        let node = match Origin::fixed(&self.connector, Server::Tcp(address.clone()), address.to_string()) {
+        let node = match Origin::fixed(&self.connector, Endpoint::Tcp(address.clone()), address.to_string()) {
             Ok(origin) => {
                 let origin = Arc::new(origin);
                 let probe = self.probe(address, map.clone());
@@ -89,7 +89,7 @@ impl Members {
                     in_cluster: true,
                 })
             }
-            Err(error) => Node::never(error),
+            Err(error) => Node::never(&address.to_string(), error),
         };
         Member { address: address.clone(), node }
     }

@@ -22,6 +22,7 @@ use super::{
     backoff::Backoff,
     failure::{Failure, Redirect},
     link::Route,
+    servers::Server,
 };
 use crate::config::HostPort;
 use map::{Member, SlotMap};
@@ -123,6 +124,13 @@ impl Cluster {
             }
         }
         Err(why)
+    }
+
+    /// The nodes that there are links to, in order of address.
+    pub(super) fn servers(&self) -> Vec<Server> {
+        let mut servers: Vec<_> = self.members.all().iter().filter_map(|member| member.node.server()).collect();
+        servers.sort_by(|one, other| one.address.cmp(&other.address));
+        servers
     }
 
     /// The node that has a slot; waits for the first map only.

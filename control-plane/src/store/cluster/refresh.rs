@@ -10,7 +10,7 @@ use tokio::{
 use super::{map::SlotMap, members::Members, slot::Slot, view::View};
 use crate::{
     config::HostPort,
-    store::{StoreError, backoff::Backoff, connect::Server, link::Link, votes::most_said},
+    store::{StoreError, backoff::Backoff, connect::Endpoint, link::Link, votes::most_said},
 };
 
 /// How often the map is asked for when all is well: redirects tell of changes before.
@@ -74,7 +74,7 @@ impl Refresher {
         }
         let deadline = Instant::now() + SEED_TIMEOUT;
         let questions = self.seeds.iter().map(|seed| {
-            let client = self.members.connector.server(&Server::Tcp(seed.clone()));
+            let client = self.members.connector.server(&Endpoint::Tcp(seed.clone()));
             let host = seed.host.clone();
             async move {
                 let link = Link::open(&client?, TIMEOUT, deadline).await?;
@@ -110,6 +110,7 @@ impl Refresher {
 
     /// One line for each change, not for each attempt.
     fn give_up_for_now(&self, error: StoreError) {
+        let error = error.at_once();
         let known = matches!(&*self.map.borrow(), SlotMap::Down(known) if known.reason() == error.reason());
         if !known {
             tracing::warn!(%error, "no seed says who serves which slots, trying on");

@@ -28,7 +28,7 @@ impl Takes for Slow {
 
 fn joiner() -> (Arc<Joiner<Slow>>, mpsc::UnboundedReceiver<Sent>) {
     let (sender, sent) = mpsc::unbounded_channel();
-    (Arc::new(Joiner::new(Slow(sender))), sent)
+    (Arc::new(Joiner::new(Slow(sender), Stages::default())), sent)
 }
 
 /// Takes that differ in nothing but `other`.
