@@ -4,7 +4,6 @@
 use std::{
     io::{BufRead as _, BufReader},
     net::SocketAddr,
-    path::Path,
     process::{Child, Command, ExitStatus, Stdio},
     sync::mpsc,
     time::{Duration, Instant},
@@ -52,6 +51,7 @@ impl Service {
             .args(["serve", "--config"])
             .arg(file)
             .env("SLUICEGATE_LOG_FORMAT", "json")
+            .envs(environment.iter().copied())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
@@ -89,6 +89,11 @@ impl Service {
         Pid::from_child(&self.child)
     }
 
+    /// The lines that were logged and not looked at yet.
+    pub(crate) fn logged_since(&self) -> Vec<String> {
+        self.log.try_iter().collect()
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
@@ -122,18 +127,19 @@ pub(crate) fn shell(line: &str) -> Command {
 }
 
 fn configuration(fields: &str, directory: &Path) -> String {
-    let own = |field: &str| fields.lines().any(|line| line.starts_with(field));
-    let listen = if own("listen:") { "" } else { "listen: 127.0.0.1:0" };
-    let admin = if own("admin:") { "" } else { "admin: { listen: 127.0.0.1:0 }" };
-    format!(
-        "{fields}
-{listen}
-{admin}
-store: {{ url: 'unix://{}' }}
-policies: {{ api: {{ limits: [ {{ name: burst, capacity: 1, refill: 1, per: 1s }} ] }} }}
-",
-        directory.join("nobody.sock").display()
-    )
+    let store = format!("store: {{ url: 'unix://{}' }}", directory.join("nobody.sock").display());
+    let others = [
+        "listen: 127.0.0.1:0",
+        "admin: { listen: 127.0.0.1:0 }",
+        &store,
+        "policies: { api: { limits: [ { name: burst, capacity: 1, refill: 1, per: 1s } ] } }",
+    ];
+    let own = |other: &&str| {
+        let field = other.split_inclusive(':').next().unwrap();
+        fields.lines().any(|line| line.starts_with(field))
+    };
+    let others = others.into_iter().filter(|other| !own(other)).collect::<Vec<_>>().join("\n");
+    format!("{fields}\n{others}\n")
 }
 
 /// Polls until there is something.
@@ -184,6 +190,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
         let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
         self.0.read_exact(&mut body).await.unwrap();
         (head, String::from_utf8(body).unwrap())
+    }
+
+    /// Asks `POST /v1/check` with further headers, each with its line's end.
+    pub(crate) async fn check(&mut self, headers: &str, body: &str) -> String {
+        let length = body.len();
+        self.write(&format!("POST /v1/check HTTP/1.1\r\nhost: test\r\n{headers}content-length: {length}\r\n\r\n{body}"))
+            .await;
+        self.answer().await
     }
 
     pub(crate) async fn get(&mut self, path: &str) -> String {
