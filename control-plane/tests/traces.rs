@@ -19,7 +19,8 @@ use rustix::process::Signal;
 use service::{Http1, Service, until};
 use tokio::net::TcpListener;
 
-const CHECK: &str = r#"{"checks":[{"policy":"api","key":"alice@example.com"},{"policy":"api","key":["bob",{"secret":"hunter2"}]}]}"#;
+const CHECK: &str =
+    r#"{"checks":[{"policy":"api","key":"alice@example.com"},{"policy":"api","key":["bob",{"secret":"hunter2"}]}]}"#;
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 const PARENT: &str = "b7ad6b7169203331";
 

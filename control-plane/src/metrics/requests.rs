@@ -1,4 +1,4 @@
-//! Counts of HTTP requests, by listener, route and status.
+//! Counts of HTTP requests, by listener, route and status, and of connections.
 
 use std::{
     fmt::{self, Write as _},
@@ -12,18 +12,26 @@ use axum::{
 };
 use prometheus_client::{
     encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder},
-    metrics::{counter::Counter, family::Family},
+    metrics::{counter::Counter, family::Family, gauge::Gauge},
     registry::Registry,
 };
 
-/// Counts requests; clones count together.
+/// Counts requests and connections; clones count together.
 #[derive(Clone, Debug, Default)]
-pub struct Requests(Family<RequestLabels, Counter>);
+pub struct Requests {
+    answered: Family<RequestLabels, Counter>,
+    connections: Family<ListenerLabels, Gauge>,
+}
 
 /// A listener's requests.
 #[derive(Clone, Debug)]
 pub struct RequestsOf {
     requests: Requests,
+    listener: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ListenerLabels {
     listener: &'static str,
 }
 
@@ -39,6 +47,11 @@ struct RequestLabels {
 struct Route(Option<MatchedPath>);
 
 impl Requests {
+    /// How many connections a listener has.
+    pub(crate) fn connections(&self, listener: &'static str) -> Gauge {
+        self.connections.get_or_create_owned(&ListenerLabels { listener })
+    }
+
     /// Those of a listener, by its name.
     #[must_use]
     pub fn of(&self, listener: &'static str) -> RequestsOf {
@@ -46,7 +59,9 @@ impl Requests {
     }
 
     pub(super) fn register(&self, registry: &mut Registry) {
-        registry.register("http_requests", "Requests answered, by listener, route and status", self.0.clone());
+        let answered = self.answered.clone();
+        registry.register("http_requests", "Requests answered, by listener, route and status", answered);
+        registry.register("open_connections", "Connections by listener", self.connections.clone());
     }
 }
 
@@ -55,7 +70,7 @@ pub async fn count(State(of): State<RequestsOf>, request: Request, next: Next) -
     let path = Route(request.extensions().get::<MatchedPath>().cloned());
     let response = next.run(request).await;
     let labels = RequestLabels { listener: of.listener, path, status: response.status().as_u16() };
-    of.requests.0.get_or_create(&labels).inc();
+    of.requests.answered.get_or_create(&labels).inc();
     response
 }
 

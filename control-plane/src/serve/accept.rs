@@ -3,6 +3,7 @@
 use std::{io, sync::Arc, time::Duration};
 
 use axum::Router;
+use prometheus_client::metrics::gauge::Gauge;
 use rustls::ServerConfig;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -44,11 +45,13 @@ pub(super) struct Front {
     pub(super) router: Router,
     /// Connections at once.
     pub(super) max_connections: usize,
+    /// How many there are, for metrics.
+    pub(super) open: Gauge,
 }
 
 /// Accepts and serves connections until [`Phase::Closing`], then lets them finish.
 pub(super) async fn accept(front: Front, mut phase: watch::Receiver<Phase>) {
-    let Front { listener, tls, router, max_connections } = front;
+    let Front { listener, tls, router, max_connections, open } = front;
     let mut connections = Connections {
         running: JoinSet::new(),
         free: Arc::new(Semaphore::new(max_connections.min(Semaphore::MAX_PERMITS))),
@@ -60,6 +63,7 @@ pub(super) async fn accept(front: Front, mut phase: watch::Receiver<Phase>) {
     };
     let (mut last_failure, mut last_full) = (News::default(), News::default());
     loop {
+        open.set(i64::try_from(connections.running.len()).unwrap_or(i64::MAX));
         tokio::select! {
             _ = phase.wait_for(|phase| *phase == Phase::Closing) => break,
             Some(_) = connections.running.join_next() => {}

@@ -132,12 +132,14 @@ impl Server {
             tls: config.tls.map(|tls| certificates("tls", tls)).transpose()?,
             router: api::counted(api::guarded(api::data(Arc::clone(&app)), data_guard), requests.of("data")),
             max_connections,
+            open: requests.connections("data"),
         };
         let admin = Front {
             listener: admin,
             tls: config.admin.tls.map(|tls| certificates("admin.tls", tls)).transpose()?,
             router: api::counted(api::guarded(api::admin(Arc::clone(&app)), admin_guard), requests.of("admin")),
             max_connections: ADMIN_CONNECTIONS,
+            open: requests.connections("admin"),
         };
         Ok(Self { data, admin, app, policies, phase, drain: config.drain })
     }

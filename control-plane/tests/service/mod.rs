@@ -37,7 +37,7 @@ impl Service {
         Self::configured(&format!("drain: {drain}"))
     }
 
-    /// The same with these lines of configuration; where they don't say where to listen, it is at free ports.
+    /// The same with these lines of configuration; without theirs it listens at free ports.
     pub(crate) fn configured(fields: &str) -> Self {
         Self::launched(fields, command())
     }
@@ -51,7 +51,6 @@ impl Service {
             .args(["serve", "--config"])
             .arg(file)
             .env("SLUICEGATE_LOG_FORMAT", "json")
-            .envs(environment.iter().copied())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
@@ -195,8 +194,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
     /// Asks `POST /v1/check` with further headers, each with its line's end.
     pub(crate) async fn check(&mut self, headers: &str, body: &str) -> String {
         let length = body.len();
-        self.write(&format!("POST /v1/check HTTP/1.1\r\nhost: test\r\n{headers}content-length: {length}\r\n\r\n{body}"))
-            .await;
+        self.write(&format!(
+            "POST /v1/check HTTP/1.1\r\nhost: test\r\n{headers}content-length: {length}\r\n\r\n{body}"
+        ))
+        .await;
         self.answer().await
     }
 

@@ -18,6 +18,7 @@ mod secured;
 
 mod restarts;
 mod service_faults;
+mod service_metrics;
 mod store_faults;
 mod store_kinds;
 

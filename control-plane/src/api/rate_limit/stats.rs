@@ -33,6 +33,10 @@ enum By {
 impl Stats {
     /// Shows the counts.
     pub fn register(&self, registry: &mut Registry) {
+        // Each is there from the start: a rate over a count that appears with its first event misses that.
+        for by in [By::domain, By::descriptor] {
+            drop(self.unmatched.get_or_create(&Unmatched { by }));
+        }
         let help = "Descriptors that were allowed because their domain, or they, are not in the configuration";
         registry.register("unmatched", help, self.unmatched.clone());
         let help = "Descriptors with a limit of their own, in place of which that of the policy was used";
