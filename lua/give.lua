@@ -286,7 +286,8 @@ local function next_override()
   return override, fault
 end
 
--- A ban is stored as when it struck, negative, or while denials are counted as their number and when the first was.
+-- A ban is stored as when it struck, negative, and before that how many ms it lasts where that isn't the policy's; or
+-- while denials are counted as their number and when the first was.
 local function next_ban()
   local after, within, length = next_number(), next_number(), next_number()
   if after == 0 then
@@ -306,8 +307,9 @@ local function next_ban()
     return ban, foreign(ban.key)
   end
   if sign == "-" then
+    local lasts = denials > 0 and denials or length
     -- After the clock went back, at most a whole ban from now.
-    ban.left = math.min(length, math.max(0, time + length - now))
+    ban.left = math.min(lasts, math.max(0, time + lasts - now))
   elseif math.abs(now - time) < within then
     ban.denials, ban.since = denials, time
   end

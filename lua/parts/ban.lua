@@ -1,11 +1,10 @@
--- Counts `denials` more, and bans when they are enough.
-local function count_denials(ban, denials)
-  local value, ttl
-  if ban.denials + denials >= ban.after then
-    value, ttl = string.format("-%013.0f", now), ban.length
-  else
-    value = string.format("%.0f%013.0f", ban.denials + denials, ban.since)
-    ttl = math.max(1, ban.within - math.max(0, now - ban.since))
-  end
-  redis.call("SET", ban.key, value, "PX", string.format("%.0f", ttl))
-end
+-- Bans a subject from now on, whatever it was denied before. A policy without a ban doesn't look at it.
+--
+-- KEYS[1]  the ban
+-- ARGV[1]  ms it lasts
+-- Output   1
+
+local clock = redis.call("TIME")
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+redis.call("SET", KEYS[1], string.format("-%s%013.0f", ARGV[1], now), "PX", ARGV[1])
+return { 1 }

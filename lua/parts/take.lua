@@ -20,7 +20,7 @@
 --@include interval.lua
 --@include limit.lua
 --@include check.lua
---@include ban.lua
+--@include denials.lua
 local from, till, takes = next_number(), next_number(), next_number()
 if now < from or now >= till then
   return { now }

@@ -1,10 +1,14 @@
 //! `lua/override.lua`: numbers of a subject's own.
 
+mod stored;
+
 use std::fmt::Write as _;
 
 use sluicegate_wire::Name;
 
 use crate::{Call, Keys, MAX_FILL_MS, Policy, Rule, script::OVERRIDE};
+
+pub use stored::{OwnNumbers, StoredOverride};
 
 /// Other numbers for some limits of a policy, checked as the policy's own are.
 #[derive(Clone, Debug, PartialEq, Eq)]

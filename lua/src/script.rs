@@ -30,8 +30,12 @@ pub(crate) static GIVE: Script = script!("give");
 pub(crate) static RESET: Script = script!("reset");
 /// `lua/override.lua`: gives a subject numbers of its own.
 pub(crate) static OVERRIDE: Script = script!("override");
+/// `lua/read_override.lua`: a subject's own numbers, and how long they last.
+pub(crate) static READ_OVERRIDE: Script = script!("read_override");
+/// `lua/ban.lua`: bans a subject by hand.
+pub(crate) static BAN: Script = script!("ban");
 /// The scripts that calls run, for loading them into a server ahead of the first call.
-pub static SCRIPTS: [&Script; 4] = [&TAKE, &GIVE, &RESET, &OVERRIDE];
+pub static SCRIPTS: [&Script; 6] = [&TAKE, &GIVE, &RESET, &OVERRIDE, &READ_OVERRIDE, &BAN];
 /// `lua/token_bucket.lua`: one bucket in one key, for callers in any language.
 pub static TOKEN_BUCKET: Script = script!("token_bucket");
 
@@ -80,7 +84,9 @@ mod tests {
     /// `SLUICEGATE_JOIN=1 cargo test -p sluicegate-lua published` writes the published files anew.
     #[test]
     fn published_scripts_equal_their_parts() {
-        for name in ["take.lua", "give.lua", "reset.lua", "override.lua", "token_bucket.lua"] {
+        for name in
+            ["take.lua", "give.lua", "reset.lua", "override.lua", "read_override.lua", "ban.lua", "token_bucket.lua"]
+        {
             let published = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
             if env::var_os("SLUICEGATE_JOIN").is_some() {
                 fs::write(&published, join(name)).unwrap();

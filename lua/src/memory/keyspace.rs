@@ -63,6 +63,12 @@ impl Keyspace {
                 }
                 Ok(Reply::Integer(i64::from(live)))
             }
+            // -2 for a key that isn't there; none here is without an end, which would be -1.
+            [b"PTTL", key] => {
+                let entry = self.entries.get(*key).filter(|entry| entry.live(now_ms).is_some());
+                let left_ms = entry.map(|entry| i64::try_from(entry.expires_ms - now_ms).unwrap_or(i64::MAX));
+                Ok(Reply::Integer(left_ms.unwrap_or(-2)))
+            }
             [b"DEL", key] => {
                 let live = self.get(key, now_ms).is_some();
                 if let Some(entry) = self.entries.get_mut(*key) {
@@ -174,7 +180,10 @@ mod tests {
         clock.pass(9);
         assert_eq!(keyspace.call(&[b"GET", b"a"]), Ok(Reply::Bulk(b"v".to_vec())));
         assert_eq!(keyspace.call(&[b"PEXPIRE", b"a", b"5"]), Ok(Reply::Integer(1)));
-        clock.pass(5);
+        clock.pass(2);
+        assert_eq!(keyspace.call(&[b"PTTL", b"a"]), Ok(Reply::Integer(3)));
+        clock.pass(3);
+        assert_eq!(keyspace.call(&[b"PTTL", b"a"]), Ok(Reply::Integer(-2)));
         assert_eq!(keyspace.call(&[b"GET", b"a"]), Ok(Reply::Missing));
         assert_eq!(keyspace.call(&[b"PEXPIRE", b"a", b"5"]), Ok(Reply::Integer(0)));
     }

@@ -9,6 +9,7 @@ mod shadow;
 mod subjects;
 
 mod ban;
+mod by_hand;
 mod change;
 mod giving;
 mod overrides;
