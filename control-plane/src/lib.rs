@@ -23,6 +23,7 @@ pub mod history;
 pub mod metrics;
 pub mod plugin;
 pub mod policies;
+pub mod top;
 pub mod trace;
 
 pub mod store;

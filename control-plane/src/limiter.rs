@@ -16,6 +16,7 @@ use crate::{
     metrics::Decisions,
     policies::Live,
     store::{Store, StoreError},
+    top::Top,
 };
 use charge::Stamps;
 use plan::Plan;
@@ -33,6 +34,8 @@ pub struct Limiter {
     pub store: Store,
     /// Counts what is decided.
     pub decisions: Decisions,
+    /// Who takes most and is denied most.
+    pub top: Top,
 }
 
 /// When the stages of a call ended, as far as it got.
@@ -91,6 +94,16 @@ impl Limiter {
         timing.queued = Some(share.queued);
         let answer = plan.answer(&share);
         plan.count(&answer.results, took);
+        let now = std::time::Instant::now();
+        for (charge, outcome) in plan.outcomes(&answer) {
+            self.top.record(charge.policy.name(), charge.keys.subject(), outcome, now);
+        }
+        let share = self.store.take(plan.take(), deadline).await?;
+        let answer = plan.answer(&share);
+        let now = std::time::Instant::now();
+        for (charge, outcome) in plan.outcomes(&answer) {
+            self.top.record(charge.policy.name(), charge.keys.subject(), outcome, now);
+        }
         Ok(answer)
     }
 

@@ -53,6 +53,13 @@ impl Keys {
         tag.strip_suffix('}').unwrap_or(tag)
     }
 
+    /// The subject, encoded.
+    #[must_use]
+    pub fn subject(&self) -> &str {
+        // No policy's name holds a colon.
+        self.hash_tag().split_once(':').map_or("", |(_, subject)| subject)
+    }
+
     /// The key of one limit.
     #[must_use]
     pub fn limit(&self, limit: &Name) -> String {
@@ -91,6 +98,7 @@ mod tests {
             let keys = KeyPrefix::default().keys(&policy, &Subject::text(subject).encode(None));
             assert_eq!(keys.limit(&"burst".parse().unwrap()), format!("{expected}:burst"));
             assert_eq!(format!("sg:{{{}}}", keys.hash_tag()), expected);
+            assert_eq!(format!("sg:{{login:{}}}", keys.subject()), expected);
             assert_eq!(keys.ban(), format!("{expected}!ban"));
             assert_eq!(keys.overrides(), format!("{expected}!override"));
         }

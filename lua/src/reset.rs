@@ -21,6 +21,12 @@ impl Reset<'_> {
         call
     }
 
+    /// The call that takes a subject's override away.
+    #[must_use]
+    pub fn override_of(keys: &Keys) -> Call {
+        Call { script: &RESET, keys: vec![keys.overrides()], args: Vec::new() }
+    }
+
     /// Reads the script's reply: how many keys there were.
     pub fn read(reply: &[i64]) -> Result<u64, ReplyError> {
         let mut reply = Reply::new(reply);

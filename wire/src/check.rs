@@ -6,13 +6,16 @@ use crate::{Cost, Subject};
 
 /// The body of `POST /v1/check`: all of these or none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CheckRequest {
     /// The checks, in the order that results refer to.
+    #[cfg_attr(feature = "openapi", schema(max_items = 64))]
     pub checks: Vec<Check>,
 }
 
 /// One policy asked about one subject.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Check {
     /// The policy's name.
     pub policy: String,
@@ -28,6 +31,7 @@ pub struct Check {
 
 /// The body of a 200 or 429 answer to `POST /v1/check`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CheckAnswer {
     /// Whether every enforced check was allowed. When false, none of them was charged.
     pub allowed: bool,
@@ -44,6 +48,7 @@ pub struct CheckAnswer {
 
 /// The body of `POST /v1/refund`: the checks of an allowed call, whose tokens were not needed after all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RefundRequest {
     /// The checks as they were asked.
     pub checks: Vec<Check>,
@@ -54,6 +59,7 @@ pub struct RefundRequest {
 
 /// The body of a 200 answer to `POST /v1/refund`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RefundAnswer {
     /// One for each limit of each distinct check that was charged, enforced ones first.
     pub results: Vec<Refunded>,
@@ -61,6 +67,7 @@ pub struct RefundAnswer {
 
 /// What one limit got back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Refunded {
     /// The policy's name.
     pub policy: String,
@@ -72,6 +79,7 @@ pub struct Refunded {
 
 /// What one limit said to one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LimitResult {
     /// The index of the check in the request.
     pub check: usize,
@@ -102,6 +110,7 @@ pub struct LimitResult {
 
 /// Why a limit allowed or denied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
     /// Enough tokens.

@@ -83,6 +83,23 @@ impl de::Visitor<'_> for CostVisitor {
     }
 }
 
+#[cfg(feature = "openapi")]
+impl utoipa::PartialSchema for Cost {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+        utoipa::openapi::ObjectBuilder::new()
+            .schema_type(utoipa::openapi::Type::Integer)
+            .description(Some("Tokens; 0 looks without taking."))
+            .minimum(Some(0))
+            // Kept as an integer: as a float it would be written with an exponent.
+            .maximum(Some(Self::MAX.0))
+            .default(Some(1.into()))
+            .into()
+    }
+}
+
+#[cfg(feature = "openapi")]
+impl utoipa::ToSchema for Cost {}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -19,4 +19,4 @@ pub use check::{
 pub use cost::{Cost, CostError};
 pub use name::{Name, NameError};
 pub use problem::Problem;
-pub use subject::{EncodedSubject, Part, Pepper, Subject, SubjectError};
+pub use subject::{EncodedSubject, EncodedSubjectError, Part, Pepper, Subject, SubjectError};

@@ -6,16 +6,20 @@ use serde::{Deserialize, Serialize};
 
 /// One problem details object (RFC 9457 section 3).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Problem {
     /// What kind of problem this is, as a URI (`about:blank` when the status says it all).
     #[serde(rename = "type")]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub kind: Cow<'static, str>,
     /// A short text that is the same for every problem of this kind.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub title: Cow<'static, str>,
     /// The HTTP status.
     pub status: u16,
     /// What went wrong this time and how to mend it; empty when there is nothing to add.
     #[serde(default, skip_serializing_if = "str::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub detail: Cow<'static, str>,
     /// For [`Problem::QUOTA_EXCEEDED`]: the limits that denied
     /// (draft-ietf-httpapi-ratelimit-headers-10, section "Problem Types").

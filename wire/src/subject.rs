@@ -1,11 +1,16 @@
 //! Who is limited: the parts of a subject, and their one encoding as a key.
 
+mod encoded;
 mod form;
+#[cfg(feature = "openapi")]
+mod schema;
 
 use std::fmt::{self, Write as _};
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::{Digest as _, Sha256};
+
+pub use encoded::EncodedSubjectError;
 
 /// One part of a subject.
 #[derive(Clone, PartialEq, Eq, Hash)]

@@ -25,7 +25,7 @@ pub(super) async fn question<Q: DeserializeOwned>(
 ) -> Result<(Q, Instant), Refusal> {
     let arrived = Instant::now();
     let time_left = time_left(request.headers())?;
-    let question = parse(&read(request).await?)?;
+    let question = json(request).await?;
     let count = checks(&question);
     if count > MAX_CHECKS {
         return Err(Refusal::TooManyChecks(count));
@@ -43,6 +43,11 @@ pub(super) fn deadline(app: &App, arrived: Instant, time_left: Option<Duration>)
         return Err(Refusal::Check(StoreError::Timeout.into()));
     }
     Ok(deadline)
+}
+
+/// Reads a body of JSON. Any content type is taken for it.
+pub(super) async fn json<Q: DeserializeOwned>(request: Request) -> Result<Q, Refusal> {
+    parse(&read(request).await?)
 }
 
 pub(super) async fn read(request: Request) -> Result<Bytes, Refusal> {

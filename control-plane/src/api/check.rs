@@ -10,12 +10,19 @@ use sluicegate_wire::{CheckAnswer, CheckRequest};
 
 use super::{
     App, body,
+    openapi::{RefusedCheck, TimeLeft},
     respond::{self, Refusal},
 };
 use crate::{limiter::Timing, trace::CheckSpan};
 
 /// Answers 200 when all checks are allowed and 429 when one is denied. No checks at all is 200 with no results: who
 /// asks about nothing is denied nothing. Any content type is taken for JSON.
+#[utoipa::path(post, path = "/v1/check", tag = "checks", security((), ("token" = [])), params(TimeLeft),
+    request_body = CheckRequest, responses(
+        (status = OK, description = "All enforced checks were allowed, and charged.", body = CheckAnswer),
+        (status = TOO_MANY_REQUESTS, description = "One was denied, so none was charged.", body = CheckAnswer),
+        RefusedCheck,
+    ))]
 pub(super) async fn check(State(app): State<Arc<App>>, request: Request) -> Response {
     let mut span = app.traces.check(request.headers());
     let response = decide(&app, request, span.as_mut()).await.into_response();

@@ -8,10 +8,14 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
-use super::App;
+use super::{App, openapi::RefusedLook};
 use crate::metrics::Metrics;
 
 /// The counts, in the text format of OpenMetrics.
+#[utoipa::path(get, path = "/metrics", tag = "health", security((), ("token" = [])), responses(
+    (status = OK, body = String, content_type = "application/openmetrics-text"),
+    RefusedLook,
+))]
 pub(super) async fn metrics(State(app): State<Arc<App>>) -> Response {
     ([(CONTENT_TYPE, Metrics::CONTENT_TYPE)], app.metrics.text()).into_response()
 }

@@ -1,5 +1,6 @@
 //! The HTTP interface: which path is answered by what.
 
+mod admin;
 mod body;
 mod check;
 mod grpc;
@@ -8,6 +9,7 @@ mod guard;
 mod health;
 mod mark;
 mod metrics;
+mod openapi;
 mod rate_limit;
 mod refund;
 mod respond;
@@ -18,6 +20,7 @@ use std::{sync::Arc, time::Duration};
 use axum::{Router, extract::DefaultBodyLimit, middleware, routing};
 use tokio::sync::watch;
 use tower_http::catch_panic::CatchPanicLayer;
+use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
     history::History,
@@ -57,19 +60,17 @@ pub struct App {
     pub phase: watch::Receiver<Phase>,
 }
 
-/// The data plane: checks, over HTTP and for Envoy's rate limit filter over gRPC.
+/// The data plane: checks, over HTTP with their description, and for Envoy's rate limit filter over gRPC.
 pub fn data(app: Arc<App>) -> Router {
-    let routes = health_routes()
-        .route("/v1/check", routing::post(check::check))
-        .route("/v1/refund", routing::post(refund::refund))
-        .merge(rate_limit::routes())
-        .merge(grpc_health::routes());
-    finish(routes, app)
+    let routes = health_routes().routes(routes!(check::check)).routes(routes!(refund::refund));
+    let described = openapi::described(routes, openapi::Listener::Data);
+    finish(described.merge(rate_limit::routes()).merge(grpc_health::routes()), app)
 }
 
 /// Everything else.
 pub fn admin(app: Arc<App>) -> Router {
-    finish(health_routes().route("/metrics", routing::get(metrics::metrics)), app)
+    let routes = health_routes().routes(routes!(metrics::metrics)).merge(admin::routes());
+    finish(openapi::described(routes, openapi::Listener::Admin), app)
 }
 
 /// The same for callers that the guard admits; it answers the others.
@@ -90,8 +91,8 @@ pub fn full() -> Router {
         .layer(middleware::from_fn(mark::mark_last))
 }
 
-fn health_routes() -> Router<Arc<App>> {
-    Router::new().route("/healthz", routing::get(health::healthz)).route("/readyz", routing::get(health::readyz))
+fn health_routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new().routes(routes!(health::healthz)).routes(routes!(health::readyz))
 }
 
 /// Outermost is the mark, so that it is on answers of every kind: also on 404, on 405 and after a panic.

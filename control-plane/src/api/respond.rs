@@ -11,7 +11,7 @@ use axum::{
 };
 use sluicegate_wire::{CheckAnswer, Problem, header};
 
-use super::{MAX_BODY_BYTES, MAX_CHECKS};
+use super::{MAX_BODY_BYTES, MAX_CHECKS, admin::AdminError};
 use crate::{limiter::CheckError, store::StoreError};
 
 /// The answer to checks that were decided: 200, or 429 when one was denied.
@@ -66,6 +66,8 @@ pub(super) enum Refusal {
     TooManyChecks(usize),
     #[error(transparent)]
     Check(#[from] CheckError),
+    #[error(transparent)]
+    Admin(#[from] AdminError),
     #[error(
         "refunds are off, since other machines can reach this listener without a token; set a token, or refunds: true to \
              allow them"
@@ -82,6 +84,7 @@ impl Refusal {
         match self {
             Self::TimeLeft | Self::NoBody | Self::Json(_) => StatusCode::BAD_REQUEST,
             Self::NotFound | Self::Check(CheckError::UnknownPolicy { .. }) => StatusCode::NOT_FOUND,
+            Self::Admin(error) => error.status(),
             Self::NoToken | Self::WrongToken => StatusCode::UNAUTHORIZED,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::SlowBody => StatusCode::REQUEST_TIMEOUT,

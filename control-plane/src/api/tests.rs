@@ -20,6 +20,7 @@ use crate::{
     metrics::{Decisions, Metrics},
     policies::Live,
     store::Store,
+    top::Top,
 };
 
 /// Why there is no decision: the store's socket isn't there.
@@ -29,18 +30,26 @@ const NO_STORE: &str = "the store can't be reached: No such file or directory (o
 fn app(phase: Phase) -> Arc<App> {
     const CONFIG: &str = "
 store: { url: unix:///nowhere/redis.sock }
+refunds: false
 policies: { api: { limits: [{ name: burst, capacity: 1, refill: 1, per: 1s }] } }
 ";
-    let config = Config::parse("app.yaml", CONFIG, &|_| None).unwrap();
+    Arc::new(app_of(CONFIG, phase))
+}
+
+/// An app of this configuration, whose pepper is not looked at.
+pub(super) fn app_of(text: &str, phase: Phase) -> App {
+    let config = Config::parse("app.yaml", text, &|_| None).unwrap();
+    let refunds = config.allows_refunds(&config.listen);
     let store = Store::open(&config.store).unwrap();
     let (_, phase) = watch::channel(phase);
     let policies = Live::new(config.policies);
     let (decisions, traces, history) = (Decisions::default(), Traces::default(), History::default());
     let metrics = Metrics::new(&store, &policies, &decisions, traces.counts());
-    let limiter = Limiter { policies, prefix: KeyPrefix::default(), pepper: None, store, decisions };
+    let top = Top::new(std::time::Instant::now());
+    let limiter = Limiter { policies, prefix: KeyPrefix::default(), pepper: None, store, decisions, top };
     let rate_limit_stats = RateLimitStats::default();
     let store_timeout = Duration::from_secs(1);
-    Arc::new(App { limiter, rate_limit_stats, metrics, history, traces, store_timeout, refunds: false, phase })
+    App { limiter, rate_limit_stats, metrics, history, traces, store_timeout, refunds, phase }
 }
 
 async fn send(router: Router, request: Request<Body>) -> Response {

@@ -6,7 +6,7 @@ use sluicegate_lua::{Charge, CheckTaken, Judgement, Limit, Rule, Take, Unit};
 use sluicegate_wire::{Check, CheckAnswer, LimitResult, Name};
 
 use super::{CheckError, Limiter, charge};
-use crate::{metrics::PolicyCounts, store::Share};
+use crate::{metrics::PolicyCounts, store::Share, top::Outcome};
 
 /// How long a proxy may keep a denial that no wait ends, in ms: a changed policy gets through after that.
 const NEVER_CACHE_MS: u64 = 60_000;
@@ -135,6 +135,21 @@ impl Plan {
             let Pair { counts, shadow, .. } = &self.pairs[pair];
             counts.failed(*shadow, took);
         }
+    }
+
+    /// What became of each distinct charge. None of one that only looked, or that was not charged because another denied.
+    pub(super) fn outcomes(&self, answer: &CheckAnswer) -> impl Iterator<Item = (&Charge, Outcome)> {
+        let mut outcomes = vec![None; self.pairs.len()];
+        for result in &answer.results {
+            let pair = self.pair_of[result.check];
+            if !result.allowed {
+                outcomes[pair] = Some(Outcome::Denied);
+            } else if outcomes[pair].is_none() && (result.shadow || answer.allowed) {
+                outcomes[pair] = Some(Outcome::Taken);
+            }
+        }
+        let outcomes = self.pairs.iter().zip(outcomes).filter(|(pair, _)| pair.charge.cost.tokens() > 0);
+        outcomes.filter_map(|(pair, outcome)| Some((&pair.charge, outcome?)))
     }
 
     /// Enforced pairs are the charges of the first unit, each shadow pair the only one of its own.

@@ -9,7 +9,10 @@ mod phase;
 mod signals;
 mod stall;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use rustls::ServerConfig;
 use tokio::sync::watch;
@@ -23,6 +26,7 @@ use crate::{
     policies::Live,
     renewed::Renewed,
     store::{Store, StoreError},
+    top::Top,
     trace::Traces,
 };
 use accept::Front;
@@ -115,6 +119,7 @@ impl Server {
             pepper: config.key_pepper,
             store,
             decisions,
+            top: Top::new(Instant::now()),
         };
         let app = Arc::new(App {
             limiter,

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use sluicegate_lua::{Answer, Call, Give, Given, Memory, ReplyError, Take, Taken};
+use sluicegate_lua::{Answer, Call, Give, Given, Keys, Memory, ReplyError, Take, Taken};
 use tokio::{
     task::JoinSet,
     time::{Instant, timeout_at},
@@ -88,6 +88,11 @@ impl Calls {
             }
         }
         failed.map_or(Ok(Given { tokens }), Err)
+    }
+
+    /// Runs a call on the slot of these keys.
+    pub(super) async fn run(&self, call: &Call, keys: &Keys, deadline: Instant) -> Result<Vec<i64>, StoreError> {
+        self.0.run(call, Some(Slot::of(keys)), deadline).await
     }
 
     /// Whether a script ran lately, or why not.

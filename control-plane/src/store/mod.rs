@@ -35,7 +35,7 @@ use std::{
 };
 
 use prometheus_client::registry::Registry;
-use sluicegate_lua::{Give, Given, KeyPrefix, Memory, Take};
+use sluicegate_lua::{Call, Give, Given, KeyPrefix, Keys, Memory, Take};
 use tokio::time::Instant;
 
 use crate::{config, metrics::Stages};
@@ -108,6 +108,18 @@ impl Store {
         self.counted(async {
             let _admitted = self.admission.admit()?;
             self.calls.store().give(give, deadline).await
+        })
+        .await
+    }
+
+    /// Runs another call, all of whose keys are among `keys`, before `deadline`. While the store is down it fails at once.
+    ///
+    /// # Errors
+    /// When it isn't known what it did.
+    pub async fn run(&self, call: &Call, keys: &Keys, deadline: Instant) -> Result<Vec<i64>, StoreError> {
+        self.counted(async {
+            let _admitted = self.admission.admit()?;
+            self.calls.store().run(call, keys, deadline).await
         })
         .await
     }

@@ -66,12 +66,22 @@ mod tests {
     #[test]
     fn only_encodings_are_taken() {
         let digest = "0123456789abcdef".repeat(2);
-        for good in ["", "203.0.113.7", "a+b", "+", "%7Bx%7D", &format!("#{digest}"), &format!("a+#{digest}+"), &format!("##{digest}")] {
+        for good in [
+            "",
+            "203.0.113.7",
+            "a+b",
+            "+",
+            "%7Bx%7D",
+            &format!("#{digest}"),
+            &format!("a+#{digest}+"),
+            &format!("##{digest}"),
+        ] {
             assert_eq!(good.parse::<EncodedSubject>().map(|encoded| encoded.0), Ok(good.to_owned()));
         }
         let long = "x".repeat(129);
         let upper = format!("#{}", digest.to_uppercase());
-        for bad in ["a b", "{", "}", "a:b", "%", "%7", "%7b", "%41", "#", "#0123", "##0123", "é", "a!", &upper, &long] {
+        for bad in ["a b", "{", "}", "a:b", "%", "%7", "%7b", "%41", "#", "#0123", "##0123", "é", "a!", &upper, &long]
+        {
             assert_eq!(bad.parse::<EncodedSubject>(), Err(EncodedSubjectError), "{bad}");
         }
     }

@@ -1,4 +1,3 @@
-use sluicegate_lua::KeyPrefix;
 use sluicegate_wire::Pepper;
 use tonic::Code as Grpc;
 
@@ -6,7 +5,7 @@ use super::{
     message::{Code, Descriptor, DescriptorStatus, Duration, Entry, RateLimit, RateLimitOverride, Unit},
     *,
 };
-use crate::{config::Config, limiter::Limiter, metrics::Metrics, policies::Live, serve::Phase, store::Store};
+use crate::{api::tests::app_of, config::Config, serve::Phase};
 
 const CONFIG: &str = "
 store: { url: memory:// }
@@ -27,21 +26,10 @@ rate_limit_service:
 ";
 
 fn app(config: &str) -> App {
-    let config = Config::parse("app.yaml", config, &|_| None).unwrap();
-    let store = Store::open(&config.store).unwrap();
-    let (_, phase) = tokio::sync::watch::channel(Phase::Serving);
-    let refunds = config.allows_refunds(&config.listen);
-    let policies = Live::new(config.policies);
-    let metrics = Metrics::new(&store, &policies);
-    let pepper = Some(Pepper::new(b"pepper").unwrap());
-    App {
-        limiter: Limiter { policies, prefix: KeyPrefix::default(), pepper, store },
-        rate_limit_stats: Stats::default(),
-        metrics,
-        store_timeout: std::time::Duration::from_secs(10),
-        refunds,
-        phase,
-    }
+    let mut app = app_of(config, Phase::Serving);
+    app.limiter.pepper = Some(Pepper::new(b"pepper").unwrap());
+    app.store_timeout = std::time::Duration::from_secs(10);
+    app
 }
 
 fn descriptor(entries: &[(&str, &str)]) -> Descriptor {

@@ -1,0 +1,44 @@
+//! What operators ask and do: policies, one subject's limits, ban and override, and who comes most often.
+//!
+//! Bodies are strict, unlike those of checks: a field that an operator misspelled is an error and not the default.
+
+mod ban;
+mod error;
+mod grant;
+mod key;
+mod overrides;
+mod peek;
+mod policies;
+mod reset;
+mod target;
+mod top;
+
+use std::sync::Arc;
+
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::App;
+
+pub(in crate::api) use error::AdminError;
+
+pub(crate) use ban::{BanAnswer, BanRequest, UnbanAnswer, UnbanRequest};
+pub(crate) use grant::{GrantAnswer, GrantRequest};
+pub(crate) use key::Key;
+pub(crate) use overrides::{OverrideAnswer, OverrideRequest, RemoveAnswer};
+pub(crate) use peek::{PeekAnswer, PeekRequest};
+pub(crate) use policies::PoliciesAnswer;
+pub(crate) use reset::{ResetAnswer, ResetRequest};
+pub(crate) use top::TopAnswer;
+
+/// The routes, each with its description.
+pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new()
+        .routes(routes!(policies::policies))
+        .routes(routes!(peek::peek))
+        .routes(routes!(reset::reset))
+        .routes(routes!(grant::grant))
+        .routes(routes!(ban::ban))
+        .routes(routes!(ban::unban))
+        .routes(routes!(overrides::put, overrides::get, overrides::remove))
+        .routes(routes!(top::top))
+}
