@@ -75,8 +75,8 @@ pub(super) enum Refusal {
     RefundsOff,
     #[error("the service is about to stop")]
     Stopping,
-    #[error(transparent)]
-    NotReady(StoreError),
+    #[error("{error}{servers}")]
+    NotReady { error: StoreError, servers: String },
 }
 
 impl Refusal {
@@ -94,7 +94,7 @@ impl Refusal {
             Self::Body(_) => StatusCode::BAD_REQUEST,
             Self::RefundsOff => StatusCode::FORBIDDEN,
             Self::Fields { .. } | Self::Check(CheckError::OtherCharge) => StatusCode::UNPROCESSABLE_ENTITY,
-            Self::Check(CheckError::Store(_)) | Self::Stopping | Self::NotReady(_) | Self::TooManyConnections => {
+            Self::Check(CheckError::Store(_)) | Self::Stopping | Self::NotReady { .. } | Self::TooManyConnections => {
                 StatusCode::SERVICE_UNAVAILABLE
             }
         }

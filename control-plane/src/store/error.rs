@@ -110,6 +110,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_call_that_fails_at_once_does_not_say_that_it_waited() {
+        let (waited, at_once) = (StoreError::Timeout, StoreError::Timeout.at_once());
+        assert_eq!(waited.to_string(), "the store did not answer in time");
+        assert_eq!(at_once.to_string(), "the store can't be reached: it does not answer");
+        assert_eq!(at_once.reason(), "unavailable");
+        let slow = StoreError::Slow(Duration::from_millis(20));
+        assert_eq!(slow.clone().at_once(), slow);
+    }
+
+    #[test]
     fn no_argument_of_a_command_comes_back_and_all_is_one_line() {
         let detail = "unknown command 'HELLO', with args beginning with: '3' 'AUTH' 'default' 'hunter2' ";
         let error = StoreError::from(make_extension_error("ERR".to_owned(), Some(detail.to_owned())));

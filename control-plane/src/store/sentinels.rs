@@ -53,6 +53,7 @@ impl Sentinels {
         let questions =
             self.addresses.iter().map(|address| ask_one(self.connector.sentinel(address), self.name.clone()));
         most_said(questions, deadline).await.map_err(|error| {
+            let error = error.at_once();
             StoreError::Unavailable(format!("no sentinel says where the master {:?} is: {error}", self.name))
         })
     }

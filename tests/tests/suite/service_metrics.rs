@@ -113,8 +113,8 @@ async fn the_metrics_count_what_was_answered() {
         ("two", "never", 1),
         ("banned", "allowed", 1),
         // The second denial is the one with which the ban strikes.
-        ("banned", "over_limit", 2),
-        ("banned", "banned", 1),
+        ("banned", "over_limit", 1),
+        ("banned", "banned", 2),
         ("idle", "allowed", 0),
     ] {
         scrape.check(&format!("sluicegate_checks_total{{policy=\"{policy}\",verdict=\"{verdict}\"}}"), checks);

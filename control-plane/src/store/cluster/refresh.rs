@@ -35,9 +35,13 @@ impl Refresher {
     pub(super) async fn run(self) {
         let mut backoff = Backoff::default();
         let mut applied = View::default();
+        let mut seeds_known = false;
         loop {
             match self.ask().await {
                 Ok(view) => {
+                    if !std::mem::replace(&mut seeds_known, true) {
+                        tokio::spawn(tell_of_dead_seeds(self.seeds.clone(), Arc::clone(&self.members)));
+                    }
                     self.apply(&view, &mut applied);
                     if self.all_is_well(&view) {
                         backoff.reset();
@@ -116,5 +120,21 @@ impl Refresher {
             tracing::warn!(%error, "no seed says who serves which slots, trying on");
         }
         self.map.send_replace(SlotMap::Down(error));
+    }
+}
+
+/// Once the cluster is found by other seeds nobody would notice one that is mistyped, until it is the only one left. So
+/// each is tried once, off the way, and told of.
+async fn tell_of_dead_seeds(seeds: Vec<HostPort>, members: Arc<Members>) {
+    for seed in seeds {
+        let deadline = Instant::now() + SEED_TIMEOUT;
+        let opened = match members.connector.server(&seed) {
+            Ok(client) => Link::open(&client, TIMEOUT, deadline).await.map(drop),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = opened {
+            let error = error.at_once();
+            tracing::warn!(%seed, %error, "this seed of store.url is of no use; the cluster was found by another");
+        }
     }
 }
