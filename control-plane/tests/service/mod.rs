@@ -4,6 +4,7 @@
 use std::{
     io::{BufRead as _, BufReader},
     net::SocketAddr,
+    path::Path,
     process::{Child, Command, ExitStatus, Stdio},
     sync::mpsc,
     time::{Duration, Instant},
