@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use serde_saphyr::Spanned;
+use crate::config::spanned::Spanned;
 use sluicegate_wire::Pepper;
 
 use super::{Address, Config, Written, duration, error::Fault, raw::RawConfig, substitute::substitute};

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use serde_saphyr::Spanned;
+use crate::config::spanned::Spanned;
 
 use super::{
     Address, Admin, Secret, ServerTls, Tokens,

@@ -1,6 +1,6 @@
 //! Logins: a password comes from one place alone, and a user has one.
 
-use serde_saphyr::Spanned;
+use crate::config::spanned::Spanned;
 
 use super::{
     Login, Password, Secret, Topology,

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, time::Duration};
 
-use serde_saphyr::Spanned;
+use crate::config::spanned::Spanned;
 use sluicegate_lua::{Ban, Bucket, BucketError, Every, Limit, Policy, PolicyError, Quota, QuotaError, Refill, Rule};
 use sluicegate_wire::Name;
 
@@ -157,7 +157,7 @@ impl Checker<'_> {
 
 /// Where a field is, whatever it holds.
 fn place<T>(field: &Spanned<T>) -> Spanned<()> {
-    Spanned { value: (), referenced: field.referenced, defined: field.defined }
+    Spanned { value: (), referenced: field.referenced }
 }
 
 fn millis(duration: Duration) -> u64 {

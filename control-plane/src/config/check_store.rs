@@ -2,7 +2,7 @@
 
 use std::{num::NonZeroUsize, ops::RangeInclusive, time::Duration};
 
-use serde_saphyr::Spanned;
+use crate::config::spanned::Spanned;
 use sluicegate_lua::KeyPrefix;
 use sluicegate_wire::Name;
 

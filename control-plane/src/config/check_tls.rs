@@ -1,6 +1,6 @@
 //! TLS to the store: the files that its fields name are good, and good together.
 
-use serde_saphyr::Spanned;
+use crate::config::spanned::Spanned;
 
 use super::{Identity, Secret, Tls, check::Checker, files, raw::RawTls, store_url::StoreUrl};
 

@@ -16,8 +16,11 @@ mod password;
 mod policies;
 mod rate_limit_service;
 mod raw;
+#[cfg(test)]
+mod schema;
 mod secret;
 mod server_tls;
+mod spanned;
 mod store;
 mod store_url;
 mod substitute;

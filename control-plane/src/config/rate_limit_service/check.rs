@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_saphyr::Spanned;
+use crate::config::spanned::Spanned;
 use sluicegate_lua::Policy;
 
 use super::{

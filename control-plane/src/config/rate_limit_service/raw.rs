@@ -2,33 +2,49 @@
 
 use std::{collections::BTreeMap, fmt};
 
+use crate::config::spanned::Spanned;
 use serde::{
     Deserialize, Deserializer,
     de::{self, MapAccess, value::MapAccessDeserializer},
 };
-use serde_saphyr::Spanned;
 
 use crate::config::raw::present;
+#[cfg(test)]
+use crate::config::schema;
 
+/// What the descriptors of Envoy's rate limit filter mean.
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(in crate::config) struct RawRateLimitService {
+    /// For each domain its mappings: the first that matches a descriptor counts.
     pub(super) domains: Spanned<BTreeMap<String, Spanned<Vec<Spanned<RawMapping>>>>>,
+    /// What becomes of a request for another domain: allow (without), or error.
     #[serde(default, deserialize_with = "present")]
+    #[cfg_attr(test, schemars(with = "Option<schema::UnknownDomain>"))]
     pub(super) unknown_domain: Option<Spanned<String>>,
 }
 
+/// What descriptors of one form mean.
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawMapping {
+    /// The entries of the descriptor, in order.
     #[serde(rename = "match")]
+    #[cfg_attr(test, schemars(with = "Vec<schema::Entry>"))]
     pub(super) entries: Spanned<Vec<Spanned<RawEntry>>>,
+    /// The policy to ask.
     #[serde(default, deserialize_with = "present")]
     pub(super) policy: Option<Spanned<String>>,
+    /// Who is counted: entries of the descriptor.
     #[serde(default, deserialize_with = "present")]
+    #[cfg_attr(test, schemars(with = "Option<Vec<schema::KeyPart>>"))]
     pub(super) key: Option<Spanned<Vec<Spanned<RawKeyPart>>>>,
+    /// Judge, but deny nothing. False without.
     #[serde(default, deserialize_with = "present")]
     pub(super) shadow: Option<Spanned<bool>>,
+    /// Not limited at all. False without.
     #[serde(default, deserialize_with = "present")]
     pub(super) unlimited: Option<Spanned<bool>>,
 }
