@@ -105,6 +105,21 @@ async fn without_a_drain_time_the_end_comes_when_the_last_request_is_answered() 
     assert_eq!(service.ended().await.code(), Some(0));
 }
 
+/// Its caller was told nothing yet, and its request is on the way.
+#[tokio::test]
+async fn a_connection_that_has_not_asked_yet_is_still_answered() {
+    let mut service = Service::start("0s");
+    let mut early = Http1::connect(service.data).await;
+    // Connections are accepted in their order.
+    assert!(Http1::connect(service.data).await.get("/healthz").await.starts_with("http/1.1 200 "));
+    service.signal(Signal::TERM);
+    until("nothing is accepted", async || TcpStream::connect(service.data).await.err()).await;
+    let head = early.get("/healthz").await;
+    assert!(head.starts_with("http/1.1 200 ") && head.contains("connection: close"), "{head}");
+    early.closed().await;
+    assert_eq!(service.ended().await.code(), Some(0));
+}
+
 /// Asks on and reads nothing: its answers can't be finished.
 #[tokio::test]
 async fn whoever_does_not_read_keeps_the_process_for_ten_seconds_at_most() {

@@ -6,6 +6,9 @@ use std::{net::TcpListener, os::fd::OwnedFd, process::Stdio};
 
 use service::{Http1, Service, shell};
 
+/// One that is ready at once: a process that takes over waits for its store.
+const STORE: &str = "store: { url: 'memory://' }";
+
 /// Standard input and output become the sockets 3 and 4.
 const PASS: &str = "exec 3<&0 4>&1 0</dev/null 1>&2 && export LISTEN_PID=$$ && exec \"$@\"";
 
@@ -25,14 +28,14 @@ async fn sockets_are_told_by_their_names_or_else_by_their_order() {
     for names in ["admin:data", "data:admin", "", "unknown:unknown"] {
         let (first, second) = (listening(), listening());
         let fd = OwnedFd::from(second.try_clone().unwrap());
-        let service = Service::launched("drain: 0s", passing(&first, fd, "2", names));
+        let service = Service::launched(STORE, passing(&first, fd, "2", names));
         let (data, admin) = if names == "admin:data" { (&second, &first) } else { (&first, &second) };
         assert_eq!((service.data, service.admin), (data.local_addr().unwrap(), admin.local_addr().unwrap()), "{names}");
         assert!(Http1::connect(service.admin).await.get("/metrics").await.starts_with("http/1.1 200 "));
         assert!(Http1::connect(service.data).await.get("/metrics").await.starts_with("http/1.1 404 "));
     }
     let first = listening();
-    let service = Service::launched("drain: 0s", passing(&first, Stdio::null(), "1", "data"));
+    let service = Service::launched(STORE, passing(&first, Stdio::null(), "1", "data"));
     assert_eq!(service.data, first.local_addr().unwrap());
     assert!(Http1::connect(service.admin).await.get("/metrics").await.starts_with("http/1.1 200 "));
 }

@@ -12,7 +12,7 @@ use rustls::ServerConfig;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     sync::{SetOnce, watch},
-    time::{Instant, timeout_at},
+    time::{Instant, sleep, timeout_at},
 };
 use tokio_rustls::TlsAcceptor;
 use tower::Service as _;
@@ -44,7 +44,8 @@ const MAX_PENDING_RESETS: usize = MAX_STREAMS as usize;
 /// The largest head of a request, in bytes; larger ones are answered with 431. What a proxy adds to a check is some 1 kB.
 const MAX_HEAD_BYTES: u32 = 32 * 1024;
 
-/// The longest wait for the first request on a connection that was queued when the service stopped listening.
+/// The longest wait for the first request on a connection that was open when the service stopped listening, or queued: it
+/// is on the way, and its caller was told nothing yet.
 const LATE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Serves one connection until it ends or is told to, with TLS where there is any.
@@ -52,14 +53,17 @@ pub(super) async fn serve<I>(stream: I, tls: Option<Arc<ServerConfig>>, router: 
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let first = if *phase.borrow() == Phase::Closing { LATE_TIMEOUT } else { FIRST_TIMEOUT };
-    let by = Instant::now() + first;
+    let by = Instant::now() + FIRST_TIMEOUT;
     let stream = Unstalled::new(stream);
     let Some(tls) = tls else { return serve_http(stream, router, phase, by).await };
-    match timeout_at(by, TlsAcceptor::from(tls).accept(stream)).await {
+    let done = tokio::select! {
+        done = timeout_at(by, TlsAcceptor::from(tls).accept(stream)) => done,
+        () = too_late(phase.clone()) => return,
+    };
+    match done {
         Ok(Ok(stream)) => serve_http(stream, router, phase, by).await,
         Ok(Err(error)) => tracing::debug!(%error, "no TLS"),
-        Err(_) => tracing::debug!("no TLS within {first:?}"),
+        Err(_) => tracing::debug!("no TLS within {FIRST_TIMEOUT:?}"),
     }
 }
 
@@ -112,14 +116,9 @@ enum Due {
 /// - Without a first request there is no reason to stay.
 async fn finish_due(version: Arc<SetOnce<Version>>, mut phase: watch::Receiver<Phase>, by: Instant) -> Due {
     let opened = *phase.borrow();
-    let first = timeout_at(by, version.wait());
-    let asked = match opened {
-        // It was queued, and its request is on the way.
-        Phase::Closing => first.await,
-        Phase::Serving | Phase::Draining => tokio::select! {
-            _ = phase.wait_for(|phase| *phase == Phase::Closing) => return Due::Finish,
-            asked = first => asked,
-        },
+    let asked = tokio::select! {
+        asked = timeout_at(by, version.wait()) => asked,
+        () = too_late(phase.clone()) => return Due::Cut,
     };
     let finish_in = match asked {
         Err(_) => return Due::Cut,
@@ -129,6 +128,13 @@ async fn finish_due(version: Arc<SetOnce<Version>>, mut phase: watch::Receiver<P
     // An error means that the sender is gone, and the service with it.
     let _ = phase.wait_for(|phase| *phase >= finish_in).await;
     Due::Finish
+}
+
+/// Waits until there is no use in waiting for a first request.
+async fn too_late(mut phase: watch::Receiver<Phase>) {
+    // An error means that the sender is gone, and the service with it.
+    let _ = phase.wait_for(|phase| *phase == Phase::Closing).await;
+    sleep(LATE_TIMEOUT).await;
 }
 
 fn builder() -> Builder<TokioExecutor> {
