@@ -41,11 +41,13 @@ fn mappings_are_read() {
     );
     let outcome = |index: usize| match &edge[index].outcome {
         Outcome::Unlimited => None,
-        Outcome::Limited { policy, key, shadow } => {
-            Some((policy.name().as_str(), key.iter().map(|part| (part.entry, part.secret)).collect(), *shadow))
-        }
+        Outcome::Limited { policy, key, shadow } => Some((
+            policy.name().as_str(),
+            key.iter().map(|part| (part.entry, part.secret)).collect::<Vec<_>>(),
+            *shadow,
+        )),
     };
-    let expected: [Option<(&str, Vec<(usize, bool)>, bool)>; 5] = [
+    let expected = [
         Some(("api", vec![(1, false)], false)),
         Some(("api", vec![(0, false), (1, false)], true)),
         Some(("api", vec![(0, false), (1, false)], false)),
