@@ -61,7 +61,7 @@
 //!
 //! | field | holds for |
 //! |---|---|
-//! | `methods` | these methods, in capitals |
+//! | `methods` | these methods, in capitals; `HEAD` is another than `GET`, though most servers run the same for it |
 //! | `path.exact` | this path alone |
 //! | `path.prefix` | every path that begins with these characters: `/api` also takes `/apiary`, `/api/` doesn't |
 //! | `path.regex` | paths that the [regular expression](crate::Pattern) matches as a whole |
@@ -117,7 +117,8 @@
 //! | `missing` | `shared`: all requests without the value share one bucket. `skip`: the limit is not for them. `deny`: they are rejected, with reason `missing_key` (in shadow only counted). `{value: TEXT}`: as if this had been sent |
 //!
 //! A value that was sent twice is missing, and under `skip` as under `shared`: doubling it is no way around a limit. An empty
-//! value is a value.
+//! value is a value. To servers behind CGI or WSGI a header `x_account` is `x-account`: there have the proxy refuse names with
+//! underscores (`headers_with_underscores_action`).
 //!
 //! # Policies and costs from the request
 //!

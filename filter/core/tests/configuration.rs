@@ -80,6 +80,9 @@ fn no_configuration_is_an_error_of_its_own() {
         error(r#"{"service":{"cluster":"c"},"rules":[]} x"#).starts_with("the configuration is not JSON: trailing")
     );
     assert!(Config::parse(b"\xff\xfe").is_err());
+    for nested in ["[", r#"{"rules":"#, r#"{"rules":[{"match":"#] {
+        assert!(error(&nested.repeat(100_000)).contains("recursion limit"), "{nested}");
+    }
 }
 
 #[test]

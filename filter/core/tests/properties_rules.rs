@@ -102,10 +102,11 @@ fn respelled(path: &str, choices: &[u8]) -> String {
     let mut choices = choices.iter().copied().cycle();
     let mut spelled = String::new();
     for character in path.chars() {
-        match (character, choices.next().unwrap_or_default() % 4) {
+        match (character, choices.next().unwrap_or_default() % 5) {
             ('/', 1) => spelled.push_str("//"),
             ('/', 2) => spelled.push_str("/./"),
             ('/', 3) => spelled.push_str("/x/../"),
+            ('/', 4) => spelled.push('\\'),
             (letter, 1) if letter.is_ascii_alphanumeric() => spelled.push_str(&format!("%{:02x}", u32::from(letter))),
             (letter, 2) if letter.is_ascii_alphanumeric() => spelled.push_str(&format!("%{:02X}", u32::from(letter))),
             (other, _) => spelled.push(other),
