@@ -9,6 +9,7 @@ use sluicegate_tests::{
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
+    task::JoinSet,
 };
 
 use crate::verdict::{
@@ -86,6 +87,28 @@ async fn a_full_circuit_breaker_fails_at_once() {
     assert_counted(&held.await.unwrap().unwrap());
 }
 
+/// The connection to the service breaks anywhere in an answer: between streams of HTTP/2 that others wait for as well.
+#[tokio::test]
+async fn an_answer_that_is_cut_off_fails_at_once_and_the_next_is_whole() {
+    let redis = Redis::start().await.unwrap();
+    let service = Service::start(SERVICE, &redis.url()).await.unwrap();
+    let (way, upstream) = (FaultProxy::start(service.port()).await.unwrap(), Upstream::start().await.unwrap());
+    let envoy = Envoy::start(&Overlay::new(way.port(), upstream.port()).plugin(&plugin(LONG))).await.unwrap();
+    let client = Client::new(envoy.port()).unwrap();
+    // Of some 300 bytes: nothing, half a frame, the headers and more or less of the body.
+    for (cut, keep_bytes) in [0, 5, 20, 60, 120, 180, 220].into_iter().enumerate() {
+        assert_counts(&client, "before").await;
+        way.cut_reply(b"\"checks\"", keep_bytes);
+        let start = Instant::now();
+        let answer = client.get("/closed/x").await.unwrap();
+        assert_eq!((answer.status, answer.reason()), (429, Some("failure_closed")), "{keep_bytes} bytes: {answer:?}");
+        assert!(start.elapsed() < AT_ONCE, "{keep_bytes} bytes: {:?}", start.elapsed());
+        assert_eq!(way.cuts(), cut + 1);
+    }
+    assert_counts(&client, "at last").await;
+    assert_eq!(envoy.metric(r#"sluicegate_callout_failures_total{kind="transport"}"#).await.unwrap(), 7);
+}
+
 /// A service that is slow, but in time, decides; where it is too slow the failure verdict comes at the timeout.
 #[tokio::test]
 async fn each_rule_waits_as_long_as_it_says() {
@@ -121,17 +144,22 @@ async fn each_rule_waits_as_long_as_it_says() {
 async fn a_client_that_leaves_during_the_callout_harms_nobody() {
     let mut stack = Stack::start(SERVICE, &plugin(LONG)).await.unwrap();
     stack.service.process().signal(Signal::STOP).unwrap();
-    let mut leaving = Vec::new();
-    for left in 1..=8 {
+    // By closing a connection of HTTP/1.1, and by resetting a stream of HTTP/2.
+    let (mut leaving, mut resetting) = (Vec::new(), JoinSet::new());
+    for asked in [1, 3, 5, 7] {
         let mut client = TcpStream::connect(("127.0.0.1", stack.envoy.port())).await.unwrap();
         client.write_all(b"GET /closed/x HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
-        until_stat(&stack.envoy, ASKED, left).await;
+        until_stat(&stack.envoy, ASKED, asked).await;
         leaving.push(client);
+        let client = Client::new_http2(stack.envoy.port()).unwrap();
+        resetting.spawn(async move { client.get("/closed/x").await });
+        until_stat(&stack.envoy, ASKED, asked + 1).await;
     }
     let stays = Client::new(stack.envoy.port()).unwrap();
     let stays = tokio::spawn(async move { stays.get("/closed/x").await });
     until_stat(&stack.envoy, ASKED, 9).await;
     drop(leaving);
+    resetting.shutdown().await;
     until_stat(&stack.envoy, "http.ingress.downstream_rq_active", 1).await;
     stack.service.process().signal(Signal::CONT).unwrap();
     assert_counted(&stays.await.unwrap().unwrap());

@@ -89,7 +89,7 @@ async fn a_vm_stays_small() {
     assert_eq!(count("failure_local").await + count("failure_local_denied").await, 4000);
 
     let full = envoy.wasm_memories_kib().unwrap();
-    println!("KiB of the VMs: {fresh:?} fresh, {full:?} after 20,000 requests");
+    eprintln!("KiB of the VMs: {fresh:?} fresh, {full:?} after 20,000 requests");
     assert!(full.iter().all(|kib| *kib < VM_KIB), "{full:?}");
     assert!(full.iter().sum::<u64>() > fresh.iter().sum(), "nothing was kept: {full:?}");
 }

@@ -1,6 +1,6 @@
 //! Rules, policies and assertions that several suites share.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use sluicegate_tests::{Answer, Client, quiet, until};
@@ -55,8 +55,9 @@ pub(crate) fn assert_counted(answer: &Answer) {
     assert!(answer.header(header::RATE_LIMIT).is_some(), "{answer:?}");
 }
 
-/// Both rules give their failure verdict, each with its marks and no word of a limit.
+/// Both rules give their failure verdict, each with its marks and no word of a limit, and none by [`LONG`] having passed.
 pub(crate) async fn assert_failure_verdicts(client: &Client, case: &str) {
+    let start = Instant::now();
     let open = client.get("/open/x").await.unwrap();
     assert_eq!((open.status, open.reason()), (200, Some("failure_open")), "{case}: {open:?}");
     assert_eq!(open.header(header::RATE_LIMIT), None, "{case}");
@@ -67,6 +68,7 @@ pub(crate) async fn assert_failure_verdicts(client: &Client, case: &str) {
     assert_eq!(closed.header(header::RATE_LIMIT), None, "{case}");
     assert_eq!(closed.header("content-type"), Some(Problem::CONTENT_TYPE), "{case}");
     assert_eq!(closed.json()["type"], Problem::TEMPORARY_REDUCED_CAPACITY, "{case}");
+    assert!(start.elapsed() < LONG / 2, "{case}: {:?}", start.elapsed());
 }
 
 /// The failure verdicts again and again, each within the time bounds. What Envoy takes for a request that no rule
