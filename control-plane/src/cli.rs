@@ -1,7 +1,10 @@
 //! The command line.
 
 mod check_config;
+mod client;
 mod key;
+mod remote;
+mod table;
 
 use std::{
     io::{self, Write as _},
@@ -9,7 +12,7 @@ use std::{
     process::ExitCode,
 };
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::{
     config::{Config, ConfigErrors},
@@ -19,12 +22,16 @@ use crate::{
     trace::{TraceError, Traces},
 };
 
+use remote::Remote;
+
 const EXIT_CODES: &str = "\
 Exit codes:
-  0    done: drained after SIGTERM or SIGINT, the file is good, or the keys are printed
-  1    the service couldn't start, for example because an address is in use
+  0    done: drained after SIGTERM or SIGINT, the file is good, or what was asked for is printed; a check: allowed
+  1    the service couldn't start, for example because an address is in use; or a running one can't be reached or gave no
+       answer
   2    the command line is wrong, or names what is not there
   3    the configuration is wrong: each fault is printed as file:line:column
+  4    the check was denied
   130  ended at once by SIGINT while draining (143 by SIGTERM)";
 
 const ENVIRONMENT: &str = "\
@@ -59,6 +66,14 @@ enum Command {
     /// Print the keys that a subject has in the store.
     #[command(after_help = EXIT_CODES)]
     Key(key::KeyArgs),
+    #[command(flatten)]
+    Remote(Remote),
+    /// Print what a shell needs to complete this command line.
+    #[command(after_help = "Example:\n  sluicegate completions bash > /etc/bash_completion.d/sluicegate")]
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
 }
 
 /// Why a command ended without doing its work.
@@ -72,13 +87,19 @@ enum Failure {
     #[error("sluicegate: {0}")]
     Log(#[from] log::LogError),
     #[error("sluicegate: {0}")]
-    Bind(#[from] crate::serve::BindError),
+    Bind(#[from] Box<crate::serve::BindError>),
     #[error("sluicegate: {0}")]
     Inherited(#[from] InheritedError),
     #[error("sluicegate: {0}")]
     Trace(#[from] TraceError),
     #[error("sluicegate: {0}")]
     Input(String),
+    /// A running service gave no answer.
+    #[error("sluicegate: {0}")]
+    Service(String),
+    /// The answer says it all.
+    #[error("sluicegate: denied")]
+    Denied,
     #[error("sluicegate: {doing}: {error}")]
     Io { doing: &'static str, error: io::Error },
 }
@@ -88,7 +109,10 @@ impl Failure {
         match self {
             Self::Config(_) | Self::Told => ExitCode::from(3),
             Self::Input(_) => ExitCode::from(2),
-            Self::Log(_) | Self::Bind(_) | Self::Inherited(_) | Self::Trace(_) | Self::Io { .. } => ExitCode::FAILURE,
+            Self::Denied => ExitCode::from(4),
+            Self::Log(_) | Self::Bind(_) | Self::Inherited(_) | Self::Trace(_) | Self::Service(_) | Self::Io { .. } => {
+                ExitCode::FAILURE
+            }
         }
     }
 }
@@ -101,6 +125,11 @@ impl Cli {
             Command::Serve { config } => serve(&config),
             Command::CheckConfig(args) => check_config::check_config(&args),
             Command::Key(args) => key::print_keys(&args),
+            Command::Remote(remote) => remote.run(),
+            Command::Completions { shell } => {
+                clap_complete::generate(shell, &mut Self::command(), "sluicegate", &mut io::stdout());
+                Ok(())
+            }
         };
         match done {
             Ok(()) => ExitCode::SUCCESS,
@@ -127,7 +156,7 @@ fn serve(path: &Path) -> Result<(), Failure> {
         let hangups = Follower::hangups().map_err(|error| Failure::Io { doing, error })?;
         let written = config.written.clone();
         let traces = Traces::from_environment(&environment)?;
-        let server = Server::bind(config, inherited, traces).await?;
+        let server = Server::bind(config, inherited, traces).await.map_err(Box::new)?;
         let follower = Follower::new(server.policies().clone(), path, environment, written);
         tokio::spawn(follower.follow(hangups));
         server.run(signals.stop()).await;
@@ -145,8 +174,6 @@ fn environment(variable: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     use super::*;
 
     #[test]

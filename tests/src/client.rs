@@ -120,6 +120,14 @@ impl Client {
         Answer::of(self.http.post(format!("{}{path}", self.base)).json(body)).await
     }
 
+    /// PUT with this body.
+    ///
+    /// # Errors
+    /// As [`Client::send`].
+    pub async fn put(&self, path: &str, body: &Value) -> Result<Answer> {
+        Answer::of(self.http.put(format!("{}{path}", self.base)).json(body)).await
+    }
+
     /// Takes `cost` tokens of one policy for one subject.
     ///
     /// # Errors

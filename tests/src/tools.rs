@@ -16,7 +16,7 @@ pub enum Tool {
     FilterWasm,
     /// Envoy.
     Envoy,
-    /// A Python with redis-py.
+    /// A Python with redis-py and schemathesis.
     Python,
     /// A `node_modules` folder with ioredis.
     NodeModules,

@@ -34,6 +34,12 @@ use respond::Refusal;
 pub use guard::Guard;
 pub use rate_limit::Stats as RateLimitStats;
 
+pub(crate) use admin::{
+    BanAnswer, BanRequest, BanState, End, GrantAnswer, GrantRequest, Key, LimitView, Numbers, NumbersView,
+    OverrideAnswer, OverrideRequest, OverrideView, PeekAnswer, PeekRequest, PoliciesAnswer, PolicyView, RemoveAnswer,
+    ResetAnswer, ResetRequest, TopAnswer, UnbanAnswer, UnbanRequest,
+};
+
 /// The largest request body, in bytes: 64 checks with long keys fit.
 pub const MAX_BODY_BYTES: usize = 256 * 1024;
 /// The most checks in one request.

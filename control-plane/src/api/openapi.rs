@@ -123,7 +123,7 @@ pub(super) struct TimeLeft;
 
 impl IntoParams for TimeLeft {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        let ms = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0)).maximum(Some(1_u64 << 53));
+        let ms = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0)).maximum(Some(u64::MAX));
         let parameter = ParameterBuilder::new()
             .name(header::TIMEOUT_MS)
             .parameter_in(ParameterIn::Header)

@@ -6,7 +6,7 @@ use sluicegate_lua::MAX_FILL_MS;
 
 /// Why a text is not a duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum DurationError {
+pub(crate) enum DurationError {
     #[error("needs a number and a unit: ms, s, m, h or d, such as 20ms or 1m")]
     NotADuration,
     #[error("is not a whole number of milliseconds; round it")]
@@ -17,7 +17,7 @@ pub(super) enum DurationError {
 
 /// A duration of whole milliseconds, from 0 to 366 days: digits, optionally a decimal point and more digits, and one
 /// of the units `ms`, `s`, `m`, `h`, `d` (24 hours).
-pub(super) fn parse(text: &str) -> Result<Duration, DurationError> {
+pub(crate) fn parse(text: &str) -> Result<Duration, DurationError> {
     let number_ends = text.find(|character: char| character.is_ascii_alphabetic()).unwrap_or(text.len());
     let (number, unit) = text.split_at(number_ends);
     let unit_ms: u128 = match unit {

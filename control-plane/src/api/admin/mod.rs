@@ -24,9 +24,9 @@ pub(in crate::api) use error::AdminError;
 pub(crate) use ban::{BanAnswer, BanRequest, UnbanAnswer, UnbanRequest};
 pub(crate) use grant::{GrantAnswer, GrantRequest};
 pub(crate) use key::Key;
-pub(crate) use overrides::{OverrideAnswer, OverrideRequest, RemoveAnswer};
-pub(crate) use peek::{PeekAnswer, PeekRequest};
-pub(crate) use policies::PoliciesAnswer;
+pub(crate) use overrides::{End, Numbers, NumbersView, OverrideAnswer, OverrideRequest, OverrideView, RemoveAnswer};
+pub(crate) use peek::{BanState, PeekAnswer, PeekRequest};
+pub(crate) use policies::{LimitView, PoliciesAnswer, PolicyView};
 pub(crate) use reset::{ResetAnswer, ResetRequest};
 pub(crate) use top::TopAnswer;
 

@@ -81,7 +81,7 @@ pub(super) struct OverrideQuery {
     /// The policy.
     policy: String,
     /// The subject as it stands in the store's keys, and as PUT, peek and top show it.
-    #[param(schema_with = subject_schema)]
+    #[param(schema_with = subject_schema, required = true)]
     subject: String,
 }
 

@@ -128,7 +128,7 @@ impl Refresher {
 async fn tell_of_dead_seeds(seeds: Vec<HostPort>, members: Arc<Members>) {
     for seed in seeds {
         let deadline = Instant::now() + SEED_TIMEOUT;
-        let opened = match members.connector.server(&seed) {
+        let opened = match members.connector.server(&Endpoint::Tcp(seed.clone())) {
             Ok(client) => Link::open(&client, TIMEOUT, deadline).await.map(drop),
             Err(error) => Err(error),
         };

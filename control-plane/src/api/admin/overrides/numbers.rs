@@ -7,7 +7,10 @@ use sluicegate_lua::{Bucket, Limit, OwnNumbers, Policy, Quota, Rule};
 use sluicegate_wire::Name;
 use utoipa::{
     PartialSchema, ToSchema,
-    openapi::{ObjectBuilder, Ref, schema::Object},
+    openapi::{
+        ObjectBuilder,
+        schema::{AdditionalProperties, Object},
+    },
 };
 
 use crate::api::admin::AdminError;
@@ -115,8 +118,6 @@ impl From<OwnNumbers> for NumbersView {
 
 /// At least one limit.
 pub(super) fn limits_schema() -> Object {
-    let _ = Numbers::schema;
-    let mut limits = ObjectBuilder::new().additional_properties(Some(Ref::from_schema_name(Numbers::name()))).build();
-    limits.min_properties = Some(1);
-    limits
+    let numbers = AdditionalProperties::RefOr(Numbers::schema());
+    ObjectBuilder::new().min_properties(Some(1)).additional_properties(Some(numbers)).build()
 }
