@@ -44,7 +44,7 @@ mod tests {
         let gone = server("a:7000", Err(StoreError::Silent));
         let down = server("b:7000", Err(StoreError::Refused("the cluster is down".to_owned())));
         let good = server("c:7000", Ok(()));
-        assert_eq!(unready(&[gone.clone()]), "");
+        assert_eq!(unready(std::slice::from_ref(&gone)), "");
         let expected =
             "; a:7000: the store can't be reached: it does not answer; b:7000: the store refused: the cluster is down";
         assert_eq!(unready(&[gone, down, good]), expected);
