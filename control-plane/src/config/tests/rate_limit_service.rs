@@ -112,7 +112,7 @@ fn mistakes_of_form_name_the_place() {
     );
     check_mappings(
         "      - { match: [a], policy: api, ^polic: api }",
-        "[0].polic: there is no such field here; there are: match, policy, key, shadow, unlimited",
+        "[0].polic: there is no such field here (did you mean policy?); there are: match, policy, key, shadow, unlimited",
     );
     check_mappings(
         "      - { ^policy: api }",
