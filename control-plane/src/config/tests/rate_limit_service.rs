@@ -1,3 +1,5 @@
+//! What `rate_limit_service` may say, and what is wrong with the rest.
+
 use crate::config::{Entry, KeyPart, Outcome, RateLimitService, Value};
 
 use super::*;
