@@ -133,7 +133,7 @@ impl Cli {
         };
         match done {
             Ok(()) => ExitCode::SUCCESS,
-            Err(failure @ Failure::Told) => failure.exit_code(),
+            Err(failure @ (Failure::Told | Failure::Denied)) => failure.exit_code(),
             Err(failure) => {
                 // Nothing is left to tell the user with when standard error is closed.
                 let _ = writeln!(io::stderr(), "{failure}");

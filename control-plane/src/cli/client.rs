@@ -81,7 +81,11 @@ impl Client {
     pub(super) fn send(&self, method: Method, path: &str, body: &impl Serialize) -> Result<Answer, ClientError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| self.unreachable(error))?;
-        let body = serde_json::to_vec(body).map_err(ClientError::Unknown)?;
+        let mut body = serde_json::to_vec(body).map_err(ClientError::Unknown)?;
+        // `()`, with which nothing is to be sent.
+        if body == b"null" {
+            body.clear();
+        }
         runtime.block_on(async {
             let answered = timeout(PATIENCE, self.exchange(method, path, body)).await;
             answered.unwrap_or_else(|_| Err(ClientError::Timeout { url: self.url.to_string() }))

@@ -97,7 +97,8 @@ async fn a_secret_comes_from_standard_input_and_is_shown_as_a_digest() {
     assert_eq!(shell.json(&["peek", "api", subject, "--encoded"])["limits"][0]["remaining"], 2);
 }
 
-#[tokio::test]
+/// The upstream answers on one thread while another waits for the command.
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_no_service_is_told_apart() {
     let upstream = sluicegate_tests::Upstream::start().await.unwrap();
     let shell = Shell::start().await;

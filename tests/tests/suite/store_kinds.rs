@@ -7,7 +7,7 @@ use sluicegate_tests::{Certificates, Client, Redis, Service, TlsRedis, until};
 const POLICIES: &str =
     "policies: { two: { limits: [{ name: day, capacity: 2, refill: 2, per: 1d, interval: true }] } }";
 /// What the service needs to be allowed; the README tells operators this.
-const ACL: &str = "~sg:* +hello +select +evalsha +eval +script|load +time +get +set +pexpire +del +info";
+const ACL: &str = "~sg:* +hello +select +evalsha +eval +script|load +time +get +set +pexpire +pttl +del +info";
 const PASSWORD: &str = "hunter2-of-the-store";
 
 fn config(store: &str) -> String {
