@@ -10,7 +10,7 @@ use axum::{
 };
 use sha2::{Digest as _, Sha256};
 
-use super::{grpc_health, mark, respond::Refusal};
+use super::{dashboard, grpc_health, mark, respond::Refusal};
 use crate::{
     config::{FileError, Secret, Tokens},
     renewed::Renewed,
@@ -18,6 +18,11 @@ use crate::{
 
 /// Paths that never need a token: who asks for health is often something that can't have one.
 const OPEN: [&str; 3] = ["/healthz", "/readyz", grpc_health::PATH];
+/// Whether this path never needs a token, on either listener.
+pub(super) fn is_open(path: &str) -> bool {
+    OPEN.contains(&path)
+}
+
 const METRICS: &str = "/metrics";
 
 /// What a listener asks of its callers.
@@ -68,7 +73,11 @@ impl Guard {
 
     fn admits(&self, path: &str, headers: &HeaderMap) -> Result<(), Refusal> {
         // The router compares paths as they stand too, so nothing else is answered by these.
-        if OPEN.contains(&path) {
+        if is_open(path) {
+            return Ok(());
+        }
+        // The page holds no data, and asks for the token.
+        if self.metrics.is_some() && dashboard::has(path) {
             return Ok(());
         }
         let (token, also) = match &self.metrics {
@@ -148,7 +157,9 @@ mod tests {
     #[test]
     fn everything_but_health_needs_the_token() {
         let guard = Guard::data(Some(&token("hunter2"))).unwrap();
-        for path in ["/v1/check", "/nowhere", "", "*", "/healthz/", "//healthz", "/healthz/../v1/check", "/metrics"] {
+        for path in
+            ["/v1/check", "/nowhere", "", "*", "/healthz/", "//healthz", "/healthz/../v1/check", "/metrics", "/"]
+        {
             assert_eq!(status(&guard, path, &[]), 401, "{path}");
             assert_eq!(status(&guard, path, &["Bearer hunter2"]), 200, "{path}");
         }
@@ -170,6 +181,9 @@ mod tests {
         let open = Guard::admin(Some(&token("all")), None).unwrap();
         assert_eq!(status(&open, "/metrics", &[]), 200);
         assert_eq!(status(&open, "/metrics/x", &[]), 401);
+        for (path, expected) in [("/", 200), ("/dashboard/app.js", 200), ("/dashboard/", 401), ("/v1/overview", 401)] {
+            assert_eq!(status(&open, path, &[]), expected, "{path}");
+        }
         let guard = Guard::admin(Some(&token("all")), Some(&token("some"))).unwrap();
         assert_eq!(status(&guard, "/metrics", &[]), 401);
         assert_eq!(status(&guard, "/metrics", &["Bearer some"]), 200);

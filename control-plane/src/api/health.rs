@@ -4,23 +4,27 @@ use std::sync::Arc;
 
 use axum::extract::State;
 
-use super::{App, openapi::RefusedLook, respond::Refusal};
+use super::{App, openapi::RefusedHealth, respond::Refusal};
 use crate::{serve::Phase, store::Server};
 
 /// `GET /healthz`: 200 as long as the process answers at all.
-#[utoipa::path(get, path = "/healthz", tag = "health", responses((status = OK, body = String), RefusedLook))]
+#[utoipa::path(get, path = "/healthz", tag = "health", responses((status = OK, body = String), RefusedHealth))]
 pub(super) async fn healthz() -> &'static str {
     "ok\n"
 }
 
 /// `GET /readyz`: 200 when checks are decided, else 503 with the reason, of each server where there are several.
-#[utoipa::path(get, path = "/readyz", tag = "health", responses((status = OK, body = String), RefusedLook))]
+#[utoipa::path(get, path = "/readyz", tag = "health", responses((status = OK, body = String), RefusedHealth))]
 pub(super) async fn readyz(State(app): State<Arc<App>>) -> Result<&'static str, Refusal> {
+    readiness(&app).map(|()| "ready\n")
+}
+
+/// Whether checks are decided, or why not.
+pub(super) fn readiness(app: &App) -> Result<(), Refusal> {
     if *app.phase.borrow() != Phase::Serving {
         return Err(Refusal::Stopping);
     }
-    app.limiter.ready().map_err(|error| Refusal::NotReady { error, servers: unready(&app.limiter.store.servers()) })?;
-    Ok("ready\n")
+    app.limiter.ready().map_err(|error| Refusal::NotReady { error, servers: unready(&app.limiter.store.servers()) })
 }
 
 /// What each of several servers has to say for itself; of one alone the reason says it all.

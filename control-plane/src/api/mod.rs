@@ -2,7 +2,9 @@
 
 mod admin;
 mod body;
+mod browsers;
 mod check;
+mod dashboard;
 mod grpc;
 mod grpc_health;
 mod guard;
@@ -15,7 +17,10 @@ mod refund;
 mod respond;
 mod time_left;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use axum::{Router, extract::DefaultBodyLimit, middleware, routing};
 use tokio::sync::watch;
@@ -31,6 +36,8 @@ use crate::{
 };
 use respond::Refusal;
 
+pub use admin::EventStreams;
+pub use browsers::Hosts;
 pub use guard::Guard;
 pub use rate_limit::Stats as RateLimitStats;
 
@@ -56,6 +63,10 @@ pub struct App {
     pub metrics: Metrics,
     /// The last 15 minutes.
     pub history: History,
+    /// Who follows it.
+    pub streams: EventStreams,
+    /// When the service started.
+    pub started: Instant,
     /// Makes spans of checks.
     pub traces: Traces,
     /// The longest that one decision may take, whatever time the caller has.
@@ -76,12 +87,17 @@ pub fn data(app: Arc<App>) -> Router {
 /// Everything else.
 pub fn admin(app: Arc<App>) -> Router {
     let routes = health_routes().routes(routes!(metrics::metrics)).merge(admin::routes());
-    finish(openapi::described(routes, openapi::Listener::Admin), app)
+    finish(openapi::described(routes, openapi::Listener::Admin).merge(dashboard::routes()), app)
 }
 
 /// The same for callers that the guard admits; it answers the others.
 pub fn guarded(router: Router, guard: Guard) -> Router {
     router.layer(middleware::from_fn_with_state(Arc::new(guard), guard::guard)).layer(middleware::from_fn(grpc::speak))
+}
+
+/// The same for browsers only on behalf of the listener's own page, and asked by these names.
+pub fn for_own_page(router: Router, hosts: Hosts) -> Router {
+    router.layer(middleware::from_fn_with_state(Arc::new(hosts), browsers::admit))
 }
 
 /// The same with each answer counted, whoever made it.

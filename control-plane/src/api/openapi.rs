@@ -77,6 +77,8 @@ fn problems(statuses: &[(&str, &str)]) -> BTreeMap<String, RefOr<Response>> {
 }
 
 const TOKEN: (&str, &str) = ("401", "A token is wanted, and none or a wrong one was sent.");
+const FOREIGN: (&str, &str) =
+    ("403", "A page of another site asks, or by a host name that is not this machine's where no token is needed.");
 const FAULT: (&str, &str) = ("500", "A fault in the service.");
 const NO_STORE: (&str, &str) =
     ("503", "The store gave no answer, or the service is about to stop or has too much to do.");
@@ -99,8 +101,14 @@ macro_rules! refusals {
 }
 
 refusals! {
+    /// Of health checks.
+    RefusedHealth: [TOKEN, FAULT, NO_STORE];
     /// Of a request that only looks at the service itself.
-    RefusedLook: [TOKEN, FAULT, NO_STORE];
+    RefusedLook: [TOKEN, FOREIGN, FAULT, NO_STORE];
+    /// Of a stream.
+    RefusedStream: [
+        TOKEN, FOREIGN, FAULT, ("503", "There are as many streams as there may be, or the service is about to stop."),
+    ];
     /// Of checks and refunds.
     RefusedCheck: [
         UNREADABLE, TOKEN, ("403", "Refunds are off."), ("404", "There is no such policy."), SLOW, TOO_LARGE, FIELD, FAULT,
@@ -108,12 +116,12 @@ refusals! {
     ];
     /// Of what an operator does.
     RefusedAction: [
-        UNREADABLE, TOKEN, ("404", "There is no such policy."), SLOW,
+        UNREADABLE, TOKEN, FOREIGN, ("404", "There is no such policy."), SLOW,
         ("409", "The policy has no ban, allows no overrides, or has no such limit."), TOO_LARGE, FIELD, FAULT, NO_STORE,
     ];
     /// Of what an operator asks.
     RefusedQuery: [
-        UNREADABLE, TOKEN, ("404", "There is no such policy or override."),
+        UNREADABLE, TOKEN, FOREIGN, ("404", "There is no such policy or override."),
         ("409", "The policy allows no overrides, or the store holds something else."), FIELD, FAULT, NO_STORE,
     ];
 }

@@ -46,6 +46,15 @@ pub(super) enum Refusal {
     NoToken,
     #[error("the token is none of those that are allowed here")]
     WrongToken,
+    #[error("a page of another site may not ask here")]
+    CrossSite,
+    #[error(
+        "without a token this listener answers only as localhost or an IP address, so that no page can reach it by a name \
+         of its own; set admin.token, or use one of those"
+    )]
+    ForeignHost,
+    #[error("there are as many streams of events as there may be; close a page that shows them")]
+    TooManyStreams,
     #[error("there are as many connections as there may be; close some, or raise max_connections")]
     TooManyConnections,
     #[error("{}: must be given once, as a whole number of milliseconds, or left out", header::TIMEOUT_MS)]
@@ -92,11 +101,13 @@ impl Refusal {
                 StatusCode::PAYLOAD_TOO_LARGE
             }
             Self::Body(_) => StatusCode::BAD_REQUEST,
-            Self::RefundsOff => StatusCode::FORBIDDEN,
+            Self::RefundsOff | Self::CrossSite | Self::ForeignHost => StatusCode::FORBIDDEN,
             Self::Fields { .. } | Self::Check(CheckError::OtherCharge) => StatusCode::UNPROCESSABLE_ENTITY,
-            Self::Check(CheckError::Store(_)) | Self::Stopping | Self::NotReady { .. } | Self::TooManyConnections => {
-                StatusCode::SERVICE_UNAVAILABLE
-            }
+            Self::Check(CheckError::Store(_))
+            | Self::Stopping
+            | Self::NotReady { .. }
+            | Self::TooManyConnections
+            | Self::TooManyStreams => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 }

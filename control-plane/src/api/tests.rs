@@ -45,11 +45,12 @@ pub(super) fn app_of(text: &str, phase: Phase) -> App {
     let policies = Live::new(config.policies);
     let (decisions, traces, history) = (Decisions::default(), Traces::default(), History::default());
     let metrics = Metrics::new(&store, &policies, &decisions, traces.counts());
-    let top = Top::new(std::time::Instant::now());
+    let top = Top::new(Instant::now());
     let limiter = Limiter { policies, prefix: KeyPrefix::default(), pepper: None, store, decisions, top };
     let rate_limit_stats = RateLimitStats::default();
     let store_timeout = Duration::from_secs(1);
-    App { limiter, rate_limit_stats, metrics, history, traces, store_timeout, refunds, phase }
+    let (streams, started) = (EventStreams::default(), Instant::now());
+    App { limiter, rate_limit_stats, metrics, history, streams, started, traces, store_timeout, refunds, phase }
 }
 
 async fn send(router: Router, request: Request<Body>) -> Response {

@@ -18,7 +18,7 @@ use rustls::ServerConfig;
 use tokio::sync::watch;
 
 use crate::{
-    api::{self, App, Guard, RateLimitStats},
+    api::{self, App, EventStreams, Guard, Hosts, RateLimitStats},
     config::{Address, Config, FileError, ServerTls, ServerTlsError},
     history::History,
     limiter::Limiter,
@@ -126,12 +126,20 @@ impl Server {
             rate_limit_stats,
             metrics,
             history: History::default(),
+            streams: EventStreams::default(),
+            started: Instant::now(),
             traces,
             store_timeout: config.store.timeout,
             refunds,
             phase: receiver,
         });
         let requests = app.metrics.requests.clone();
+        // Only behind a token, or where no browser can connect, may the listener have any name.
+        let hosts = match admin.address() {
+            Address::Tcp(_) if config.admin.token.is_none() => Hosts::Local,
+            _ => Hosts::Any,
+        };
+        let admin_router = api::for_own_page(api::admin(Arc::clone(&app)), hosts);
         let data = Front {
             listener: data,
             tls: config.tls.map(|tls| certificates("tls", tls)).transpose()?,
@@ -142,7 +150,7 @@ impl Server {
         let admin = Front {
             listener: admin,
             tls: config.admin.tls.map(|tls| certificates("admin.tls", tls)).transpose()?,
-            router: api::counted(api::guarded(api::admin(Arc::clone(&app)), admin_guard), requests.of("admin")),
+            router: api::counted(api::guarded(admin_router, admin_guard), requests.of("admin")),
             max_connections: ADMIN_CONNECTIONS,
             open: requests.connections("admin"),
         };

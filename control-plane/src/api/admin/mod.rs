@@ -1,12 +1,14 @@
-//! What operators ask and do: policies, one subject's limits, ban and override, and who comes most often.
+//! What operators ask and do: how the service is doing, policies, one subject's limits, ban and override, and who comes most often.
 //!
 //! Bodies are strict, unlike those of checks: a field that an operator misspelled is an error and not the default.
 
 mod ban;
 mod error;
+mod events;
 mod grant;
 mod key;
 mod overrides;
+mod overview;
 mod peek;
 mod policies;
 mod reset;
@@ -20,6 +22,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::App;
 
 pub(in crate::api) use error::AdminError;
+pub use events::EventStreams;
 
 pub(crate) use ban::{BanAnswer, BanRequest, UnbanAnswer, UnbanRequest};
 pub(crate) use grant::{GrantAnswer, GrantRequest};
@@ -33,6 +36,8 @@ pub(crate) use top::TopAnswer;
 /// The routes, each with its description.
 pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new()
+        .routes(routes!(overview::overview))
+        .routes(routes!(events::events))
         .routes(routes!(policies::policies))
         .routes(routes!(peek::peek))
         .routes(routes!(reset::reset))

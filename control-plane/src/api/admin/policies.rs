@@ -119,7 +119,7 @@ pub(super) async fn policies(State(app): State<Arc<App>>) -> Json<PoliciesAnswer
 }
 
 impl Reload {
-    fn of(state: ReloadState) -> Self {
+    pub(super) fn of(state: ReloadState) -> Self {
         let (at, last_error) = match state.last_attempt {
             Attempt::Ok { at } => (at, None),
             Attempt::Failed { at, error } => (at, Some(error)),
