@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use sluicegate_lua::{BanNow, MAX_FILL_MS, Reset};
 use utoipa::ToSchema;
 
-use super::{AdminError, Key, target::Target};
+use super::{AdminError, Key, target::Target, whole};
 use crate::{
     api::{App, body, openapi::RefusedAction, respond::Refusal},
     store::StoreError,
@@ -25,7 +25,7 @@ pub(crate) struct BanRequest {
     /// The subject.
     pub(crate) key: Key,
     /// How long, in ms, at most 366 days; without, as long as the policy bans.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole::optional")]
     #[schema(minimum = 1, maximum = 31_622_400_000_u64)]
     pub(crate) for_ms: Option<u64>,
 }

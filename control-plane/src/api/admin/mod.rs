@@ -14,6 +14,7 @@ mod policies;
 mod reset;
 mod target;
 mod top;
+mod whole;
 
 use std::sync::Arc;
 

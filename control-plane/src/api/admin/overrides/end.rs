@@ -13,7 +13,7 @@ use utoipa::{
     },
 };
 
-use crate::api::admin::AdminError;
+use crate::api::admin::{AdminError, whole};
 
 /// When an override ends, at most 366 days from now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,7 +22,7 @@ pub(crate) enum End {
     /// Never while it is used: 366 days after the last check.
     Keep,
     /// After so many ms.
-    ForMs(u64),
+    ForMs(#[serde(deserialize_with = "whole::number")] u64),
     /// At a time in RFC 3339, by this service's clock.
     Until(String),
 }

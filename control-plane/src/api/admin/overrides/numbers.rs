@@ -13,26 +13,26 @@ use utoipa::{
     },
 };
 
-use crate::api::admin::AdminError;
+use crate::api::admin::{AdminError, whole};
 
 /// Other numbers for a limit: what is left out stays as the policy has it now.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Numbers {
     /// Of a bucket: the most tokens it holds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole::optional")]
     #[schema(minimum = 1, maximum = 9_007_199_254_740_992_u64)]
     pub(crate) capacity: Option<u64>,
     /// Of a bucket: the tokens it gains in each `per_ms`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole::optional")]
     #[schema(minimum = 1, maximum = 9_007_199_254_740_992_u64)]
     pub(crate) refill: Option<u64>,
     /// Of a bucket: the period of the refill, in ms.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole::optional")]
     #[schema(minimum = 1, maximum = 31_622_400_000_u64)]
     pub(crate) per_ms: Option<u64>,
     /// Of a quota: the tokens of each window.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole::optional")]
     #[schema(minimum = 1, maximum = 9_007_199_254_740_991_u64)]
     pub(crate) quota: Option<u64>,
 }
