@@ -26,6 +26,7 @@ mod raw_server;
 mod stand_in;
 mod upstream;
 
+mod browser;
 mod client;
 mod grpc;
 mod load;
@@ -33,6 +34,7 @@ mod rate_limit;
 mod stack;
 mod tls_client;
 
+pub use browser::Browser;
 pub use certificates::Certificates;
 pub use client::{Answer, Client, exchange, exchange_over};
 pub use cluster::{Cluster, Migration};

@@ -18,6 +18,10 @@ pub enum Tool {
     Envoy,
     /// A Python with redis-py and schemathesis.
     Python,
+    /// A browser, which the dashboard's tests alone need.
+    Chromium,
+    /// What drives it.
+    Chromedriver,
     /// A `node_modules` folder with ioredis.
     NodeModules,
 }
@@ -29,12 +33,16 @@ impl Tool {
     /// When the variable is not set or nothing is at its path; the message is the fix.
     pub fn path(self) -> Result<PathBuf> {
         let variable = self.variable();
-        let path = env::var_os(variable).map(PathBuf::from).with_context(|| {
-            format!("{variable} is not set: run `cargo xtask test` (or `cargo xtask demo`), which sets it")
-        })?;
+        let command = match self {
+            Self::Chromium | Self::Chromedriver => "cargo xtask test --all",
+            _ => "cargo xtask test` (or `cargo xtask demo",
+        };
+        let path = env::var_os(variable)
+            .map(PathBuf::from)
+            .with_context(|| format!("{variable} is not set: run `{command}`, which sets it"))?;
         ensure!(
             path.exists(),
-            "{variable} names {}, which does not exist: run `cargo xtask test` (or `cargo xtask demo`), which makes it",
+            "{variable} names {}, which does not exist: run `{command}`, which makes it",
             path.display()
         );
         Ok(path)
@@ -46,6 +54,8 @@ impl Tool {
             Self::FilterWasm => "SLUICEGATE_FILTER_WASM",
             Self::Envoy => "SLUICEGATE_ENVOY",
             Self::Python => "SLUICEGATE_PYTHON",
+            Self::Chromium => "SLUICEGATE_CHROMIUM",
+            Self::Chromedriver => "SLUICEGATE_CHROMEDRIVER",
             Self::NodeModules => "SLUICEGATE_NODE_MODULES",
         }
     }

@@ -32,8 +32,8 @@ enum Action {
     },
     /// Build everything and run the test suite, natively and as wasm
     Test {
-        /// Run the long versions too: ten times as many random sequences and takes, what needs a cluster or Sentinel,
-        /// and the limiter's suite on other versions of Redis and on Valkey
+        /// Run the long versions too: ten times as many random sequences and takes, what needs a cluster, Sentinel or a
+        /// browser, and the limiter's suite on other versions of Redis and on Valkey
         #[arg(long)]
         all: bool,
         /// Run the store's faults alone, all of them, and write what was measured to tests/RESULTS.md
@@ -143,14 +143,17 @@ impl Extent {
 }
 
 fn test(workspace: &Workspace, phases: &mut Phases, extent: Extent, cargo_test: &[String]) -> Result<()> {
-    let tools = phases.run("setup", || setup::for_tests(workspace))?;
+    let tools = phases.run("setup", || match extent {
+        Extent::Fast => setup::for_tests(workspace),
+        Extent::All => setup::for_all_tests(workspace),
+    })?;
     let filter = phases.run("build the filter", || build::filter(workspace, &tools.demo.wasm))?;
     phases.run("build", || process::run(workspace.cargo("build").args(["--lib", "--bins", "--tests"])))?;
 
     let mut native = workspace.cargo("test");
     native.arg("--no-fail-fast").args(cargo_test);
     if extent == Extent::All && cargo_test.is_empty() {
-        // What needs a cluster or Sentinel is ignored otherwise.
+        // What needs a cluster, Sentinel or a browser is ignored otherwise.
         native.args(["--", "--include-ignored"]);
     }
     extent.apply(&mut native);

@@ -17,7 +17,8 @@ policies:
     ban: { after: 1, within: 1h, for: 2h }
 ";
 
-/// What this suite can't provoke here: a wrong token, a slow body, a fault, a listener that is open to others.
+/// What this suite can't provoke here: a wrong token, a slow body, a fault, a listener that is open to others, a page of
+/// another site; nor a stream.
 const ELSEWHERE: [&str; 4] = ["401", "403", "408", "500"];
 
 /// A listener whose answers are held against its description.
@@ -152,6 +153,7 @@ async fn the_admin_listener_answers_as_described() {
         "/healthz",
         "/readyz",
         "/metrics",
+        "/v1/overview",
         "/v1/policies",
         "/v1/top",
         "/v1/top?policy=nobody",
@@ -208,7 +210,8 @@ async fn the_admin_listener_answers_as_described() {
     until("the service is unready", Duration::from_secs(20), unready).await.unwrap();
     admin.get("/readyz").await;
     // These need no store; and only what a policy may lack is a conflict.
-    let no_store = ["/healthz", "/metrics", "/v1/policies", "/v1/top"].map(|path| (path, "503"));
+    let no_store =
+        ["/healthz", "/metrics", "/v1/policies", "/v1/top", "/v1/overview", "/v1/events"].map(|path| (path, "503"));
     let no_conflict = ["/v1/reset", "/v1/grant", "/v1/unban", "/v1/peek", "/v1/top"].map(|path| (path, "409"));
-    admin.assert_all_seen(&[&no_store[..], &no_conflict, &[("/v1/override", "409")]].concat());
+    admin.assert_all_seen(&[&no_store[..], &no_conflict, &[("/v1/override", "409"), ("/v1/events", "200")]].concat());
 }

@@ -1,6 +1,7 @@
 //! What demo, test and lint need, made ready in `.tools/` or by apt.
 
 mod apt;
+mod browser;
 mod clients;
 mod debian_rust;
 mod envoy;
@@ -15,6 +16,7 @@ use std::{env, ffi::OsString, path::PathBuf, process::Command};
 use anyhow::Result;
 
 pub(crate) use self::wasm_target::WasmToolchain;
+use self::{browser::Browser, clients::Clients};
 use crate::{tools_dir::ToolsDir, workspace::Workspace};
 
 /// What the demo runs.
@@ -30,6 +32,8 @@ pub(crate) struct TestTools {
     python: PathBuf,
     node_modules: PathBuf,
     pub(crate) wasm_test_runner: PathBuf,
+    /// Some 300 MB, so only for runs that test everything.
+    browser: Option<Browser>,
 }
 
 impl DemoTools {
@@ -48,13 +52,16 @@ impl TestTools {
     pub(crate) fn apply(&self, command: &mut Command) {
         self.demo.apply(command);
         command.env("SLUICEGATE_PYTHON", &self.python).env("SLUICEGATE_NODE_MODULES", &self.node_modules);
+        if let Some(browser) = &self.browser {
+            browser.apply(command);
+        }
     }
 }
 
 /// All that any command needs.
 pub(crate) fn everything(workspace: &Workspace) -> Result<TestTools> {
     for_lint(workspace)?;
-    for_tests(workspace)
+    for_all_tests(workspace)
 }
 
 pub(crate) fn for_lint(workspace: &Workspace) -> Result<WasmToolchain> {
@@ -75,7 +82,15 @@ pub(crate) fn for_tests(workspace: &Workspace) -> Result<TestTools> {
     let demo = demo_tools(&tools)?;
     let clients = clients::find(&tools)?;
     let wasm_test_runner = wasm_test_runner::find(workspace, &tools)?;
-    Ok(TestTools { demo, python: clients.python, node_modules: clients.node_modules, wasm_test_runner })
+    let Clients { python, node_modules } = clients;
+    Ok(TestTools { demo, python, node_modules, wasm_test_runner, browser: None })
+}
+
+/// With what only the long run needs.
+pub(crate) fn for_all_tests(workspace: &Workspace) -> Result<TestTools> {
+    let tools = for_tests(workspace)?;
+    let browser = browser::find(&ToolsDir::open(&workspace.root)?)?;
+    Ok(TestTools { browser: Some(browser), ..tools })
 }
 
 /// Other servers that the scripts must run on, each with what to call the run.

@@ -188,7 +188,7 @@ function topRow(policy, { subject, count, error }) {
   };
   const accuracy = error ? `at most; up to ${number(error)} fewer` : "";
   return el("tr", {}, el("td", {}, subjectText(subject)), el("td", { title: accuracy }, `${error ? "≤ " : ""}${number(count)}`),
-    el("td", {}, button("Peek", peek), button("Reset", reset)));
+    el("td", {}, button("Peek", (target) => peek(target)), " ", button("Reset", reset)));
 }
 
 /** The parts of a subject as they were sent; digests stay as they are. */
@@ -208,6 +208,7 @@ function subjectText(subject) {
 }
 
 async function peek(target, note) {
+  $("find-policy").value = target.policy;
   try {
     showFound(target, await ask("v1/peek", target), note);
   } catch (error) {

@@ -1,0 +1,7 @@
+//! The dashboard as its users see it: in Chromium, of a real service.
+
+mod page;
+mod service_comes_and_goes;
+mod shape;
+mod subjects;
+mod token;
