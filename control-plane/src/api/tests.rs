@@ -201,10 +201,12 @@ async fn paths_and_methods_that_are_not_there_are_problems() {
         "this path is there, but not for this method; the Allow header names those that are",
     );
     let app = app(Phase::Serving);
-    for path in ["/", "/v1", "/v1/check/", "/v1/checks", "/metric", "//v1/check", "/v1/check%2F"] {
+    for path in ["/v1", "/v1/check/", "/v1/checks", "/metric", "//v1/check", "/v1/check%2F"] {
         check_route(data(Arc::clone(&app)), Method::GET, path, 404, nothing).await;
         check_route(admin(Arc::clone(&app)), Method::POST, path, 404, nothing).await;
     }
+    check_route(data(Arc::clone(&app)), Method::GET, "/", 404, nothing).await;
+    check_route(admin(Arc::clone(&app)), Method::POST, "/", 405, method).await;
     check_route(admin(Arc::clone(&app)), Method::POST, "/v1/check", 404, nothing).await;
     check_route(data(Arc::clone(&app)), Method::GET, "/metrics", 404, nothing).await;
     for wrong in [Method::GET, Method::PUT, Method::DELETE, Method::OPTIONS, Method::PATCH] {
