@@ -7,9 +7,11 @@ use sluicegate_tests::{Service, Tool, repository};
 const SERVICE: &str = "
 store: { url: 'memory://', timeout: 5s }
 policies:
-  api:
+  # A name that is tried early.
+  '0':
     limits: [{ name: burst, capacity: 10, refill: 10, per: 10s }, { name: month, quota: 1000, every: month }]
     overrides: true
+    ban: { after: 3, within: 10m, for: 1h }
   login:
     limits: [{ name: burst, capacity: 3, refill: 3, per: 1m }]
     ban: { after: 3, within: 10m, for: 1h }

@@ -75,23 +75,31 @@ macro_rules! part {
 }
 
 /// An encoded subject: parts with `+` between them, each percent-encoded or a digest; or one digest of the whole.
-pub(super) const ENCODED_PATTERN: &str = concat!("^(##[0-9a-f]{32}|", part!(), r"(\+", part!(), ")*)$");
+const ENCODED_PATTERN: &str = concat!("^(##[0-9a-f]{32}|", part!(), r"(\+", part!(), ")*)$");
 
-impl PartialSchema for Key {
+/// The schema of an encoded subject.
+pub(super) struct Encoded;
+
+impl PartialSchema for Encoded {
     fn schema() -> RefOr<Schema> {
-        let encoded = ObjectBuilder::new()
+        ObjectBuilder::new()
             .schema_type(Type::String)
             .pattern(Some(ENCODED_PATTERN))
             .max_length(Some(EncodedSubject::MAX_BYTES))
-            .description(Some("The subject as peek and top show it."));
-        let encoded = ObjectBuilder::new().property("encoded", encoded).required("encoded");
+            .description(Some("The subject as peek and top show it."))
+            .into()
+    }
+}
+
+impl ToSchema for Encoded {}
+
+impl PartialSchema for Key {
+    fn schema() -> RefOr<Schema> {
+        let strict = AdditionalProperties::<Schema>::FreeForm(false);
+        let encoded = ObjectBuilder::new().schema_type(Type::Object).additional_properties(Some(strict));
         AnyOfBuilder::new()
             .item(Ref::from_schema_name(Subject::name()))
-            .item(
-                encoded
-                    .schema_type(Type::Object)
-                    .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false))),
-            )
+            .item(encoded.property("encoded", Encoded::schema()).required("encoded"))
             .into()
     }
 }

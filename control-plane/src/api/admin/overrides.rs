@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use sluicegate_lua::{Override, Reset, StoredOverride};
 use utoipa::{IntoParams, ToSchema};
 
-use super::{AdminError, Key, key::ENCODED_PATTERN, policies::date, target::Target};
+use super::{AdminError, Key, key::Encoded, policies::date, target::Target};
 use crate::{
     api::{
         App, body,
@@ -81,7 +81,7 @@ pub(super) struct OverrideQuery {
     /// The policy.
     policy: String,
     /// The subject as it stands in the store's keys, and as PUT, peek and top show it.
-    #[param(schema_with = subject_schema, required = true)]
+    #[param(value_type = Encoded, inline)]
     subject: String,
 }
 
@@ -170,9 +170,4 @@ impl OverrideAnswer {
     fn of(target: &Target, own: OverrideView) -> Self {
         Self { policy: target.policy.name().to_string(), subject: target.subject.to_string(), own }
     }
-}
-
-fn subject_schema() -> utoipa::openapi::schema::Object {
-    let pattern = utoipa::openapi::ObjectBuilder::new().schema_type(utoipa::openapi::Type::String);
-    pattern.pattern(Some(ENCODED_PATTERN)).max_length(Some(sluicegate_wire::EncodedSubject::MAX_BYTES)).build()
 }
