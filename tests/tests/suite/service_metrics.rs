@@ -65,8 +65,8 @@ fn documented() -> BTreeMap<String, BTreeSet<String>> {
     let section = readme.split("\n## ").find(|section| section.starts_with("The service's metrics")).unwrap();
     let words = |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
     let row = |line: &str| {
-        let mut cells = line.strip_prefix("| `")?.split(" | ");
-        let name = cells.next()?.trim_end_matches('`').to_owned();
+        let mut cells = line.strip_prefix("| `")?.split('|');
+        let name = cells.next()?.trim_end().trim_end_matches('`').to_owned();
         Some((name, words(cells.next()?).into_iter().collect()))
     };
     // The second table, of alerts, has no labels.
