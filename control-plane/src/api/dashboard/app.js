@@ -182,7 +182,7 @@ async function showTop() {
 function topRow(policy, { subject, count, error }) {
   const target = { policy, key: { encoded: subject } };
   const button = (text, act) => {
-    const made = el("button", { type: "button", onclick: () => act(target), ariaLabel: `${text} ${readable(subject).join(" ")}` }, text);
+    const made = el("button", { type: "button", className: text.toLowerCase(), onclick: () => act(target), ariaLabel: `${text} ${readable(subject).join(" ")}` }, text);
     made.dataset.button = `${text} ${policy} ${subject}`;
     return made;
   };
