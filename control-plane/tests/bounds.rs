@@ -103,7 +103,7 @@ async fn without_any_descriptor_the_listener_waits_for_one() {
     let none = Rlimit { current: Some(1), maximum: getrlimit(Resource::Nofile).maximum };
     let before = prlimit(Some(service.pid()), Resource::Nofile, none).unwrap();
     let mut waiting = Http1::connect(service.data).await;
-    waiting.write("GET /healthz HTTP/1.1\r\nhost: test\r\n\r\n").await;
+    waiting.write("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
     service.logged("connections can't be accepted; trying on");
     let (start, used) = (Instant::now(), cpu_ticks(&service));
     // Those that are open are answered.
@@ -138,7 +138,7 @@ async fn a_head_or_a_body_that_is_too_large_is_told_so() {
     assert!(head.starts_with("http/1.1 431 "), "{head}");
 
     let mut connection = Http1::connect(service.data).await;
-    connection.write("POST /v1/check HTTP/1.1\r\nhost: test\r\ncontent-length: 300000\r\n\r\n").await;
+    connection.write("POST /v1/check HTTP/1.1\r\nhost: localhost\r\ncontent-length: 300000\r\n\r\n").await;
     let head = connection.answer().await;
     assert!(head.starts_with("http/1.1 413 "), "{head}");
 
@@ -184,12 +184,12 @@ async fn slow_callers_are_not_waited_for() {
     };
     let slow_head = async {
         let mut connection = Http1::connect(service.data).await;
-        connection.write("GET /healthz HTTP/1.1\r\nhost: test\r\nx-slow: ").await;
+        connection.write("GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-slow: ").await;
         connection.closed().await;
     };
     let slow_body = async {
         let mut connection = Http1::connect(service.data).await;
-        connection.write("POST /v1/check HTTP/1.1\r\nhost: test\r\ncontent-length: 13\r\n\r\n{\"ch").await;
+        connection.write("POST /v1/check HTTP/1.1\r\nhost: localhost\r\ncontent-length: 13\r\n\r\n{\"ch").await;
         let (head, body) = connection.whole_answer().await;
         assert!(head.starts_with("http/1.1 408 "), "{head}");
         assert!(body.contains("the body did not arrive in time"), "{body}");
@@ -202,7 +202,7 @@ async fn slow_callers_are_not_waited_for() {
         socket.set_recv_buffer_size(4096).unwrap();
         let mut stream = socket.connect(service.data).await.unwrap();
         let mut went_on = Instant::now();
-        while stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: test\r\n\r\n").await.is_ok() {
+        while stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await.is_ok() {
             went_on = Instant::now();
         }
         went_on.elapsed()

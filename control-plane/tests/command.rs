@@ -85,7 +85,7 @@ fn check_config_knows_the_filters_as_well() {
             3,
             format!("{good}good.yaml: good (rules: 1, limits: 1)\n"),
             format!(
-                "good.yaml:1:124: warning: {warning}\nbad.yaml:1:124: warning: {warning}\nbad.yaml:1:85: {error}\n"
+                "good.yaml:1:124: warning: {warning}\nbad.yaml:1:124: warning: {warning}\nbad.yaml:1:90: {error}\n"
             )
         )
     );

@@ -39,7 +39,7 @@ async fn over_http_1_everything_is_answered_and_idle_connections_close_last() {
     let mut idle = Http1::connect(service.data).await;
     assert!(idle.get("/healthz").await.starts_with("http/1.1 200 "));
     let mut slow = Http1::connect(service.data).await;
-    slow.write("POST /v1/check HTTP/1.1\r\nhost: test\r\ncontent-length: 13\r\nexpect: 100-continue\r\n\r\n").await;
+    slow.write("POST /v1/check HTTP/1.1\r\nhost: localhost\r\ncontent-length: 13\r\nexpect: 100-continue\r\n\r\n").await;
     // The handler waits for the body now.
     assert!(slow.answer().await.starts_with("http/1.1 100 "));
 
@@ -125,7 +125,7 @@ async fn a_connection_that_has_not_asked_yet_is_still_answered() {
 async fn whoever_does_not_read_keeps_the_process_for_ten_seconds_at_most() {
     let mut service = Service::start("0s");
     let mut deaf = TcpStream::connect(service.data).await.unwrap();
-    let request = b"GET /healthz HTTP/1.1\r\nhost: test\r\n\r\n";
+    let request = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
     while timeout(Duration::from_millis(500), deaf.write_all(request)).await.is_ok() {}
     let stopped = Instant::now();
     service.signal(Signal::TERM);

@@ -55,7 +55,7 @@ async fn shed_calls_are_counted_and_not_logged() {
         asked.await.unwrap();
     }
     let mut admin = Http1::connect(service.admin).await;
-    admin.write("GET /metrics HTTP/1.1\r\nhost: test\r\n\r\n").await;
+    admin.write("GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
     let (_, metrics) = admin.whole_answer().await;
     let shed =
         metrics.lines().find_map(|line| line.strip_prefix(r#"sluicegate_store_failures_total{reason="overloaded"} "#));

@@ -113,7 +113,7 @@ async fn both_listeners_speak_both_versions_of_http_by_alpn() {
 
         // Without TLS there is no answer, and no harm.
         let mut plain = Http1::connect(address).await;
-        plain.write("GET /healthz HTTP/1.1\r\nhost: test\r\n\r\n").await;
+        plain.write("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
         plain.ended().await;
     }
 }
@@ -132,7 +132,7 @@ async fn callers_without_a_certificate_of_the_authority_are_turned_away() {
         // In TLS 1.3 a client hears of it only with its first read.
         if let Ok(stream) = authority.connect(service.data, "http/1.1", client).await {
             let mut connection = Http1::over(stream);
-            connection.write("GET /healthz HTTP/1.1\r\nhost: test\r\n\r\n").await;
+            connection.write("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
             connection.ended().await;
         }
     }

@@ -132,7 +132,7 @@ async fn the_last_spans_are_sent_before_the_process_ends() {
 /// The value of a line of `/metrics`.
 async fn metric(service: &Service, line: &str) -> u64 {
     let mut admin = Http1::connect(service.admin).await;
-    admin.write("GET /metrics HTTP/1.1\r\nhost: test\r\n\r\n").await;
+    admin.write("GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
     let (_, text) = admin.whole_answer().await;
     let value = text.lines().find_map(|found| found.strip_prefix(line)?.strip_prefix(' '));
     value.unwrap_or_else(|| panic!("{line} is not in {text}")).parse().unwrap()

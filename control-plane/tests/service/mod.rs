@@ -196,7 +196,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
     pub(crate) async fn check(&mut self, headers: &str, body: &str) -> String {
         let length = body.len();
         self.write(&format!(
-            "POST /v1/check HTTP/1.1\r\nhost: test\r\n{headers}content-length: {length}\r\n\r\n{body}"
+            "POST /v1/check HTTP/1.1\r\nhost: localhost\r\n{headers}content-length: {length}\r\n\r\n{body}"
         ))
         .await;
         self.answer().await
@@ -208,7 +208,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
 
     /// With these lines in the head; the answer's head and body.
     pub(crate) async fn get_with(&mut self, path: &str, lines: &str) -> (String, String) {
-        self.write(&format!("GET {path} HTTP/1.1\r\nhost: test\r\n{lines}\r\n")).await;
+        self.write(&format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n{lines}\r\n")).await;
         self.whole_answer().await
     }
 
