@@ -102,7 +102,7 @@ fn check_config_knows_the_filters_as_well() {
         serde_json::json!({
             "good": false,
             "policies_version": "4e3a6324f019",
-            "findings": [finding("error", 85, error), finding("warning", 124, warning)],
+            "findings": [finding("error", 90, error), finding("warning", 124, warning)],
         })
     );
     // Where the service's own file is faulty, the filter's is checked by itself.

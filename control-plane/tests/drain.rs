@@ -39,7 +39,8 @@ async fn over_http_1_everything_is_answered_and_idle_connections_close_last() {
     let mut idle = Http1::connect(service.data).await;
     assert!(idle.get("/healthz").await.starts_with("http/1.1 200 "));
     let mut slow = Http1::connect(service.data).await;
-    slow.write("POST /v1/check HTTP/1.1\r\nhost: localhost\r\ncontent-length: 13\r\nexpect: 100-continue\r\n\r\n").await;
+    slow.write("POST /v1/check HTTP/1.1\r\nhost: localhost\r\ncontent-length: 13\r\nexpect: 100-continue\r\n\r\n")
+        .await;
     // The handler waits for the body now.
     assert!(slow.answer().await.starts_with("http/1.1 100 "));
 
