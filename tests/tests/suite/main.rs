@@ -14,6 +14,7 @@ mod canaries;
 mod command_line;
 mod exactness;
 mod openapi;
+mod overview;
 mod policies;
 mod reload;
 mod schemathesis;

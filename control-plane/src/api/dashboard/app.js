@@ -6,9 +6,9 @@ import { Refused, ask, follow, onToken } from "./service.js";
 const VERDICTS = [
   { key: "allowed", label: "allowed" },
   { key: "over_limit", label: "over limit" },
-  { key: "never", label: "never (costs more than the limit)" },
+  { key: "never", label: "never (over the capacity)" },
   { key: "banned", label: "banned" },
-  { key: "failed", label: "failed (no answer from the store)" },
+  { key: "failed", label: "failed (no decision)" },
 ];
 const TOP_EVERY_MS = 5000;
 const WINDOW_S = 900;
@@ -203,7 +203,7 @@ function readable(subject) {
 }
 
 function subjectText(subject) {
-  const parts = readable(subject).map((part) => el("span", { className: "part" }, part));
+  const parts = readable(subject).flatMap((part, index) => [...(index ? [el("i", {}, "+")] : []), part]);
   return el("span", { className: "subject", title: subject }, ...parts);
 }
 

@@ -68,10 +68,10 @@ function steps(move, left, values, y, back = false) {
   return move + columns.join("L");
 }
 
-/** The next of 2, 4, 10, 20, 40, 100, …: half of it is whole too. */
+/** The next of 2, 4, 6, 10, 12, 16, 20, 40, …: half of it is whole too. */
 function ceiling(most) {
   for (let power = 1; ; power *= 10) {
-    const found = [2, 4, 10].find((step) => step * power >= most);
+    const found = [2, 4, 6, 10, 12, 16].find((step) => step * power >= most);
     if (found) return found * power;
   }
 }
