@@ -54,6 +54,15 @@ fn with_input(mut command: Command, input: &str) -> Output {
 }
 
 #[tokio::test]
+async fn a_token_file_without_a_token_is_told_of() {
+    let shell = Shell::start().await;
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let path = file.path().to_str().unwrap();
+    let message = format!("sluicegate: --token-file: {path}: its first line, which is the token, is empty\n");
+    assert_eq!(shell.run(&["policies", "--token-file", path], 2), message);
+}
+
+#[tokio::test]
 async fn a_check_exits_with_its_decision() {
     let shell = Shell::start().await;
     assert!(shell.run(&["check", "login", "c"], 0).starts_with("allowed\nLIMIT"));

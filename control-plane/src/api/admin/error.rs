@@ -39,7 +39,7 @@ pub(in crate::api) enum AdminError {
     Quota(Name, QuotaError),
     #[error("end.for_ms: must be from 1 ms to 366 days")]
     ForMs,
-    #[error("end.until: is not a time; use RFC 3339, such as 2030-12-31T23:59:59Z")]
+    #[error("end.until: is not a time; use RFC 3339, such as 2027-06-30T23:59:59Z")]
     NotATime,
     #[error(
         "end.until: must be within the next 366 days; use \"keep\" for an override that lasts as long as it is used"

@@ -1,6 +1,7 @@
 //! What the commands for a running service have in common: where it is, whom they mean, and how to print.
 
 use std::{
+    fmt::Display,
     io::{self, Read as _, Write as _},
     path::PathBuf,
 };
@@ -106,9 +107,11 @@ impl CommonArgs {
     fn client(&self, url: &str, token_file: Option<&PathBuf>, variable: &str) -> Result<Client, Failure> {
         let token = match token_file {
             Some(file) => {
-                let text = std::fs::read_to_string(file)
-                    .map_err(|error| Failure::Input(format!("--token-file: {}: {error}", file.display())))?;
-                text.lines().next().map(str::trim).map(str::to_owned)
+                let wrong =
+                    |reason: &dyn Display| Failure::Input(format!("--token-file: {}: {reason}", file.display()));
+                let text = std::fs::read_to_string(file).map_err(|error| wrong(&error))?;
+                let token = text.lines().next().map(str::trim).filter(|token| !token.is_empty());
+                Some(token.ok_or_else(|| wrong(&"its first line, which is the token, is empty"))?.to_owned())
             }
             None => environment(variable),
         };

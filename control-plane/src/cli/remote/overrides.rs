@@ -19,7 +19,7 @@ use crate::{
 const SET_EXAMPLES: &str = "\
 Examples:
   sluicegate override set api carol --limit burst:capacity=100,refill=50,per=1s --for 30d
-  sluicegate override set api carol --limit month:quota=5000000 --until 2030-12-31T23:59:59Z
+  sluicegate override set api carol --limit month:quota=5000000 --until 2027-06-30T23:59:59Z
   sluicegate override set api carol --limit burst:capacity=100 --keep";
 
 #[derive(Debug, Subcommand)]
