@@ -2,12 +2,15 @@
 
 use std::{
     fmt::{self, Display},
+    path::Path,
     sync::Arc,
     time::Duration,
 };
 
 use sha2::{Digest as _, Sha256};
 use tokio::{sync::watch, task::spawn_blocking, time::sleep};
+
+use crate::config::read_regular;
 
 /// How often the files are looked at. They are read whole: they are small, and neither times nor sizes tell every change,
 /// for example where a folder of secrets is replaced by renaming a link.
@@ -94,7 +97,7 @@ async fn renew<T: Send + Sync + 'static>(
 fn digest(files: &[String]) -> [u8; 32] {
     let mut digest = Sha256::new();
     for file in files {
-        let content = std::fs::read(file).unwrap_or_default();
+        let content = read_regular(Path::new(file)).unwrap_or_default();
         digest.update((content.len() as u64).to_be_bytes());
         digest.update(content);
     }
@@ -136,6 +139,36 @@ mod tests {
         fs::write(&file, "x").unwrap();
         assert!(tokio::time::timeout(INTERVAL * 3, changes.changed()).await.is_err());
         assert_eq!(*number.get(), 1);
+        fs::write(&file, "2").unwrap();
+        changes.changed().await.unwrap();
+        assert_eq!(*number.get(), 2);
+    }
+
+    /// Nor does what never ends fill the memory, nor what nobody writes to hold up the next look.
+    #[tokio::test(start_paused = true)]
+    async fn what_is_no_regular_file_changes_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("number");
+        let file = path.to_str().unwrap().to_owned();
+        fs::write(&file, "1").unwrap();
+        let number = {
+            let file = file.clone();
+            let read = move || {
+                read_regular(Path::new(&file)).map_err(|_| ()).and_then(|text| text.parse::<u32>().map_err(|_| ()))
+            };
+            Renewed::of_files("number", vec![path.to_str().unwrap().to_owned()], move || {
+                read().map_err(|()| "no number")
+            })
+        };
+        let number = number.unwrap();
+        let mut changes = number.0.clone();
+        fs::remove_file(&file).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", &file).unwrap();
+        assert!(tokio::time::timeout(INTERVAL * 3, changes.changed()).await.is_err());
+        fs::remove_file(&file).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RWXU).unwrap();
+        assert!(tokio::time::timeout(INTERVAL * 3, changes.changed()).await.is_err());
+        fs::remove_file(&file).unwrap();
         fs::write(&file, "2").unwrap();
         changes.changed().await.unwrap();
         assert_eq!(*number.get(), 2);

@@ -37,8 +37,12 @@ local function foreign(key)
   return "ERR " .. key .. " holds something else"
 end
 
+-- 366 days.
+local MAX_FILL_MS = 31622400000
+
 -- An override has a line for each limit it changes: its name, mode and numbers, as in "burst g 10 1 1000" or "month q
--- 500". A line of another mode than the limit's is left over from another policy. False where numbers are missing.
+-- 500". A line of another mode than the limit's is left over from another policy. False where numbers are missing, or where
+-- a policy with these would be refused: people write overrides by hand, too.
 local function apply(override, limit)
   local name = string.match(limit.key, "}:(.*)$")
   local _, found = string.find(override, "\n" .. name .. " " .. limit.mode .. " ", 1, true)
@@ -48,7 +52,20 @@ local function apply(override, limit)
   local pattern = limit.mode == "q" and "^(%d+)\n" or "^(%d+) (%d+) (%d+)\n"
   local capacity, refill, per = string.match(override, pattern, found + 1)
   limit.capacity, limit.refill, limit.per = tonumber(capacity), tonumber(refill), tonumber(per)
-  return capacity and limit.capacity > 0 and (limit.mode == "q" or limit.refill > 0 and limit.per > 0)
+  if not capacity or limit.capacity < 1 or limit.capacity > 2 ^ 53 then
+    return false
+  end
+  if limit.mode == "q" then
+    return true
+  end
+  if limit.refill < 1 or limit.refill > 2 ^ 53 or limit.per < 1 then
+    return false
+  end
+  if limit.mode == "i" then
+    return math.ceil(limit.capacity / limit.refill) * limit.per <= MAX_FILL_MS
+  end
+  local full = limit.capacity * limit.per
+  return full <= 2 ^ 53 and full <= limit.refill * MAX_FILL_MS
 end
 
 -- The window that holds a time: where it begins and ends.

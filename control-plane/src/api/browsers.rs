@@ -47,10 +47,13 @@ impl Hosts {
         if guard::is_open(uri.path()) {
             return Ok(());
         }
-        let host = host(uri, headers);
-        if self == Self::Local && host.as_ref().is_some_and(|host| !is_local(host.host())) {
-            return Err(Refusal::ForeignHost);
-        }
+        let host = match host(uri, headers) {
+            Asked::By(host) if self == Self::Local && !is_local(host.host()) => return Err(Refusal::ForeignHost),
+            // A browser may look up what is no name to this library.
+            Asked::Unreadable if self == Self::Local => return Err(Refusal::ForeignHost),
+            Asked::By(host) => Some(host),
+            Asked::Unreadable | Asked::Nobody => None,
+        };
         // A link from elsewhere leads to the page.
         if !dashboard::has(uri.path()) && is_cross_site(host.as_ref(), headers) {
             return Err(Refusal::CrossSite);
@@ -59,10 +62,26 @@ impl Hosts {
     }
 }
 
-/// HTTP/2 has it in the URI. Nobody but a browser matters here, and browsers always send it.
-fn host(uri: &Uri, headers: &HeaderMap) -> Option<Authority> {
-    let header = || headers.get(HOST).and_then(|host| Authority::try_from(host.as_bytes()).ok());
-    uri.authority().cloned().or_else(header)
+/// By which name a listener is asked.
+enum Asked {
+    By(Authority),
+    /// There is one, or there are several, and it can't be said which it is.
+    Unreadable,
+    /// Nobody but a browser matters here, and browsers always say.
+    Nobody,
+}
+
+/// HTTP/2 has it in the URI.
+fn host(uri: &Uri, headers: &HeaderMap) -> Asked {
+    if let Some(authority) = uri.authority() {
+        return Asked::By(authority.clone());
+    }
+    let mut hosts = headers.get_all(HOST).iter();
+    match (hosts.next(), hosts.next()) {
+        (None, _) => Asked::Nobody,
+        (Some(host), None) => Authority::try_from(host.as_bytes()).map_or(Asked::Unreadable, Asked::By),
+        (Some(_), Some(_)) => Asked::Unreadable,
+    }
 }
 
 /// A name or address that a page of somebody else's can't have: `localhost` never leaves the machine, and an address is
@@ -134,6 +153,16 @@ mod tests {
             assert_eq!(status(Hosts::Local, "/readyz", &[("host", foreign)]), 200, "{foreign}");
             assert_eq!(status(Hosts::Any, "/v1/policies", &[("host", foreign)]), 200, "{foreign}");
         }
+        for odd in
+            ["{a}.evil.example:8081", "a`.evil.example", "a\".evil", "a^b.evil", "evil%2eexample", "[evil.example", ""]
+        {
+            assert_eq!(status(Hosts::Local, "/v1/policies", &[("host", odd)]), 403, "{odd}");
+            assert_eq!(status(Hosts::Any, "/v1/policies", &[("host", odd)]), 200, "{odd}");
+        }
+        let mut two = HeaderMap::new();
+        two.append(HOST, HeaderValue::from_static("localhost"));
+        two.append(HOST, HeaderValue::from_static("evil.example"));
+        assert!(Hosts::Local.admit(&Uri::from_static("/v1/policies"), &two).is_err());
         assert_eq!(status(Hosts::Local, "http://evil.example/v1/policies", &[]), 403);
         assert_eq!(status(Hosts::Local, "/v1/policies", &[]), 200);
     }

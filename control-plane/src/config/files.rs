@@ -10,7 +10,7 @@ use rustls::{
 };
 
 use super::{
-    Secret, read,
+    Secret, read_regular,
     token::{TokenError, check_token},
 };
 
@@ -20,7 +20,7 @@ pub enum FileError {
     /// It may be a password where a file is meant, so it isn't shown.
     #[error("is not an absolute path; write the file's path from / on")]
     Relative,
-    /// There is no such file, it can't be read, is no text, or is too large.
+    /// There is no such file, it can't be read, is no regular file, no text, or is too large.
     #[error("{0}: can't be read: {1}")]
     Unreadable(String, io::Error),
     /// A password is the first line.
@@ -122,5 +122,5 @@ fn text(file: &str, shown: &str) -> Result<String, FileError> {
     if !file.starts_with('/') {
         return Err(FileError::Relative);
     }
-    read(Path::new(file)).map_err(|error| FileError::Unreadable(shown.to_owned(), error))
+    read_regular(Path::new(file)).map_err(|error| FileError::Unreadable(shown.to_owned(), error))
 }

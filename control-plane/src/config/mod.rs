@@ -32,10 +32,12 @@ use std::{
     fs::File,
     io::{self, Read as _},
     num::NonZeroUsize,
+    os::unix::fs::OpenOptionsExt as _,
     path::Path,
     time::Duration,
 };
 
+use rustix::fs::OFlags;
 use sluicegate_wire::Pepper;
 
 pub use address::Address;
@@ -138,8 +140,23 @@ impl Config {
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 
 fn read(path: &Path) -> io::Result<String> {
+    bounded(File::open(path)?)
+}
+
+/// Reads a file that is read again and again: what isn't regular could block its reader for ever, as a pipe that nobody
+/// writes to does.
+pub(crate) fn read_regular(path: &Path) -> io::Result<String> {
+    let no_wait = OFlags::NONBLOCK.bits().cast_signed();
+    let file = File::options().read(true).custom_flags(no_wait).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    bounded(file)
+}
+
+fn bounded(file: File) -> io::Result<String> {
     let mut text = String::new();
-    let read = File::open(path)?.take(MAX_FILE_BYTES + 1).read_to_string(&mut text)?;
+    let read = file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text)?;
     if read as u64 > MAX_FILE_BYTES {
         return Err(io::Error::other(format!("it is over {MAX_FILE_BYTES} bytes, the most there may be")));
     }

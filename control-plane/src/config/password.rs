@@ -86,6 +86,10 @@ mod tests {
         assert_eq!(password.current().expose(), "second");
         fs::remove_file(&file).unwrap();
         assert_eq!(password.current().expose(), "second");
+        // A pipe that nobody writes to holds nobody up.
+        rustix::fs::mkfifoat(rustix::fs::CWD, &file, rustix::fs::Mode::RWXU).unwrap();
+        assert_eq!(password.current().expose(), "second");
+        fs::remove_file(&file).unwrap();
         fs::write(&file, "third").unwrap();
         assert_eq!(password.current().expose(), "third");
         assert!(!format!("{password:?}").contains("third"));

@@ -140,10 +140,12 @@ impl Server {
             _ => Hosts::Any,
         };
         let admin_router = api::for_own_page(api::admin(Arc::clone(&app)), hosts);
+        // Proxies ask by any name. A page could give back, or get somebody banned, without seeing the answer.
+        let data_router = api::for_own_page(api::data(Arc::clone(&app)), Hosts::Any);
         let data = Front {
             listener: data,
             tls: config.tls.map(|tls| certificates("tls", tls)).transpose()?,
-            router: api::counted(api::guarded(api::data(Arc::clone(&app)), data_guard), requests.of("data")),
+            router: api::counted(api::guarded(data_router, data_guard), requests.of("data")),
             max_connections,
             open: requests.connections("data"),
         };

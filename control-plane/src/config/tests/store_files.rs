@@ -85,7 +85,7 @@ fn files_of_tls_are_checked() {
         files.check(&format!("url: rediss://h, tls: {{ {marked} }}"), &format!("store.tls.{expected}"));
     };
     check("ca_file: ^$/gone", "ca_file: $/gone: can't be read: No such file or directory (os error 2)");
-    check("ca_file: ^$/", "ca_file: $/: can't be read: Is a directory (os error 21)");
+    check("ca_file: ^$/", "ca_file: $/: can't be read: it is no regular file");
     check("ca_file: ^ca.pem", "ca_file: is not an absolute path; write the file's path from / on");
     let none = "has no certificate in PEM, which begins with -----BEGIN CERTIFICATE-----";
     check("ca_file: ^$/client.key", &format!("ca_file: $/client.key: {none}"));

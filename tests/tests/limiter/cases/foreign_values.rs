@@ -92,11 +92,25 @@ fn in_an_override_it_is_an_error(case: &Case) {
         "\nburst g 5 0 1\n",
         "\nburst g 5 1 0\n",
         "\nburst g 5 1 1",
+        // What no policy may have.
+        "\nburst g 9007199254740993 1 1\n",
+        "\nburst g 9007199254740992 1 31622400000\n",
+        "\nburst g 2 1 31622400000\n",
+        "\nburst g 5 9007199254740993000 1\n",
+        "\nburst g 99999999999999999999999999 1 1\n",
     ];
     for value in broken {
         case.write(&case.keys.overrides(), value, HOUR_MS);
         takes_are_refused(case, &policy);
     }
+    let policy = Arc::new(limits(&[("burst", interval(5, 1, HOUR_MS))]).with_overrides());
+    for value in ["\nburst i 2 1 31622400000\n", "\nburst i 9007199254740994 9007199254740992 1\n"] {
+        case.write(&case.keys.overrides(), value, HOUR_MS);
+        takes_are_refused(case, &policy);
+    }
+    // In whole periods a year's worth may come back at once.
+    case.write(&case.keys.overrides(), "\nburst i 1000000 1000000 31622400000\n", HOUR_MS);
+    assert_eq!(case.take(&policy, 1).left(), [999_999]);
 }
 
 fn beside_it_nothing_is_charged(case: &Case) {
