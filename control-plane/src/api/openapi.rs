@@ -102,7 +102,7 @@ macro_rules! refusals {
 
 refusals! {
     /// Of health checks.
-    RefusedHealth: [TOKEN, FAULT, NO_STORE];
+    RefusedHealth: [FAULT, NO_STORE];
     /// Of a request that only looks at the service itself.
     RefusedLook: [TOKEN, FOREIGN, FAULT, NO_STORE];
     /// Of a stream.
@@ -111,7 +111,7 @@ refusals! {
     ];
     /// Of checks and refunds.
     RefusedCheck: [
-        UNREADABLE, TOKEN, ("403", "Refunds are off."), ("404", "There is no such policy."), SLOW, TOO_LARGE, FIELD, FAULT,
+        UNREADABLE, TOKEN, ("403", "Refunds are off, or a page of another site asks."), ("404", "There is no such policy."), SLOW, TOO_LARGE, FIELD, FAULT,
         NO_STORE,
     ];
     /// Of what an operator does.
