@@ -138,8 +138,8 @@ end
 local MAX_FILL_MS = 31622400000
 
 -- An override has a line for each limit it changes: its name, mode and numbers, as in "burst g 10 1 1000" or "month q
--- 500". A line of another mode than the limit's is left over from another policy. False where numbers are missing, or where
--- a policy with these would be refused: people write overrides by hand, too.
+-- 500". A line of another mode than the limit's is left over from another policy. False where numbers are missing, or
+-- where a policy with these would be refused: people write overrides by hand, too.
 local function apply(override, limit)
   local name = string.match(limit.key, "}:(.*)$")
   local _, found = string.find(override, "\n" .. name .. " " .. limit.mode .. " ", 1, true)
