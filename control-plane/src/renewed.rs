@@ -49,6 +49,14 @@ impl<T: Send + Sync + 'static> Renewed<T> {
         Ok(Self(receiver))
     }
 
+    /// Until the value is made anew the next time, counted from the call.
+    #[cfg(test)]
+    pub(crate) fn changed(&self) -> impl Future<Output = ()> + use<T> {
+        let mut receiver = self.0.clone();
+        receiver.mark_unchanged();
+        async move { receiver.changed().await.unwrap() }
+    }
+
     /// The value as it is now.
     #[must_use]
     pub fn get(&self) -> Arc<T> {

@@ -110,13 +110,13 @@ impl Checker<'_> {
     }
 
     fn password(&mut self, fields: &Fields<'_>, url: &FromUrl<'_>) -> Option<Option<Password>> {
-        let mut password = Some(url.password().cloned().map(Password::written));
+        let mut password = Some(url.password().cloned().map(Password::Text));
         let mut first = url.password().map(|_| "store.url".to_owned());
         if let Some(field) = fields.password {
             let path = fields.path("password");
             password = match &first {
                 Some(first) => self.twice(&path, field, first),
-                None => self.not_empty(&path, field).map(|text| Some(Password::written(Secret::new(text)))),
+                None => self.not_empty(&path, field).map(|text| Some(Password::Text(Secret::new(text)))),
             };
             first = first.or(Some(path));
         }
@@ -126,7 +126,8 @@ impl Checker<'_> {
                 Some(first) => self.twice(&path, field, first),
                 None => {
                     let file = self.not_empty(&path, field)?;
-                    self.good(&path, field, Password::file(file, &field.value)).map(Some)
+                    let password = Password::File { file, written: field.value.clone() };
+                    self.good(&path, field, password.read()).map(|_| Some(password))
                 }
             };
         }

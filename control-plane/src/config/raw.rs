@@ -118,7 +118,7 @@ pub(super) struct RawStore {
     /// The password.
     #[serde(default, deserialize_with = "present")]
     pub(super) password: Option<Spanned<String>>,
-    /// The absolute path of a file whose first line is the password, read anew for each connection.
+    /// The absolute path of a file whose first line is the password, read anew when it changes.
     #[serde(default, deserialize_with = "present")]
     pub(super) password_file: Option<Spanned<String>>,
     /// The login of the sentinels themselves.

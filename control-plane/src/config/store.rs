@@ -57,7 +57,7 @@ pub enum Topology {
 pub struct Login {
     /// The user; none is Redis's user `default`.
     pub username: Option<String>,
-    /// Asked for anew with each connection.
+    /// What proves it.
     pub password: Password,
 }
 

@@ -11,7 +11,10 @@ use redis::{
 use rustls::{RootCertStore, crypto::ring};
 
 use super::StoreError;
-use crate::config::{self, HostPort, Identity, Login, Tls};
+use crate::{
+    config::{self, HostPort, Identity, Secret, Tls},
+    renewed::Renewed,
+};
 
 /// Makes clients for the servers of one store.
 #[derive(Debug)]
@@ -27,6 +30,14 @@ pub(super) struct Connector {
     tcp: TcpSettings,
 }
 
+/// A user and its password as it is now. Files are read beside the connections, since whoever reads one may have to wait
+/// for its file system.
+#[derive(Debug)]
+struct Login {
+    username: Option<String>,
+    password: Renewed<Secret>,
+}
+
 /// Where a Redis server is.
 #[derive(Clone, Debug)]
 pub(super) enum Endpoint {
@@ -37,14 +48,14 @@ pub(super) enum Endpoint {
 }
 
 impl Connector {
-    /// Connects to nothing yet.
+    /// Connects to nothing yet. With a password in a file it must be called inside a Tokio runtime.
     ///
     /// # Errors
-    /// When TLS is asked for and can't be had.
+    /// When TLS is asked for and can't be had, or a password's file is of no use any more.
     pub(super) fn new(config: &config::Store) -> Result<Self, StoreError> {
         Ok(Self {
-            login: config.login.clone(),
-            sentinel_login: config.sentinel_login.clone(),
+            login: Login::of("store.password_file", config.login.as_ref())?,
+            sentinel_login: Login::of("store.sentinel.password_file", config.sentinel_login.as_ref())?,
             database: config.database,
             tls: config.tls.as_ref().map(tls_address).transpose()?,
             tcp: TcpSettings::default().set_nodelay(true).set_keepalive(keepalive()),
@@ -85,11 +96,28 @@ impl Connector {
     }
 }
 
+impl Login {
+    /// `what` names the password's file in the log.
+    fn of(what: &'static str, login: Option<&config::Login>) -> Result<Option<Self>, StoreError> {
+        let Some(config::Login { username, password }) = login else { return Ok(None) };
+        let read = {
+            let password = password.clone();
+            move || password.read()
+        };
+        let renewed = match password.file() {
+            None => read().map(Renewed::fixed),
+            Some(file) => Renewed::of_files(what, vec![file.to_owned()], read),
+        };
+        let password = renewed.map_err(|error| StoreError::Unavailable(error.to_string()))?;
+        Ok(Some(Self { username: username.clone(), password }))
+    }
+}
+
 /// The name and version are what CLIENT LIST shows of each connection, from Redis 7.2 on.
 fn login(login: Option<&Login>) -> RedisConnectionInfo {
     let mut info = RedisConnectionInfo::default().set_lib_name("sluicegate", env!("CARGO_PKG_VERSION"));
     if let Some(Login { username, password }) = login {
-        info = info.set_password(password.current().expose());
+        info = info.set_password(password.get().expose());
         if let Some(username) = username {
             info = info.set_username(username);
         }
@@ -179,16 +207,33 @@ mod tests {
         check(connector.server(&Endpoint::Unix("/s".into())), "/s", (None, Some("hunter2")), 2);
     }
 
-    #[test]
-    fn each_client_has_the_password_that_the_file_has_now() {
+    #[tokio::test(start_paused = true)]
+    async fn a_client_has_the_last_password_that_the_file_had() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("password");
-        std::fs::write(&file, "hunter2").unwrap();
+        std::fs::write(&file, "hunter2\n").unwrap();
         let connector = Connector::new(&store(&format!("url: redis://h, password_file: {}", file.display()))).unwrap();
         let server = Endpoint::Tcp(HostPort { host: "h".to_owned(), port: 1 });
-        check(connector.server(&server), "h:1", (None, Some("hunter2")), 0);
+        let is = |password: &str| check(connector.server(&server), "h:1", (None, Some(password)), 0);
+        let renewed = || connector.login.as_ref().unwrap().password.changed();
+        is("hunter2");
+        let change = renewed();
         std::fs::write(&file, "hunter22").unwrap();
-        check(connector.server(&server), "h:1", (None, Some("hunter22")), 0);
+        change.await;
+        is("hunter22");
+        // What is of no use changes nothing, and a pipe that nobody writes to holds nobody up.
+        let change = renewed();
+        std::fs::write(&file, "\n").unwrap();
+        is("hunter22");
+        std::fs::remove_file(&file).unwrap();
+        is("hunter22");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &file, rustix::fs::Mode::RWXU).unwrap();
+        is("hunter22");
+        std::fs::remove_file(&file).unwrap();
+        std::fs::write(&file, "hunter222").unwrap();
+        change.await;
+        is("hunter222");
+        assert!(!format!("{connector:?}").contains("hunter2"), "{connector:?}");
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub(super) fn store(fields: &str) -> Store {
 /// Asserts that a login is that of this user with this password.
 pub(super) fn check_login(login: Option<&Login>, user: Option<&str>, password: &str) {
     let login = login.expect("a login");
-    assert_eq!((login.username.as_deref(), login.password.current().expose()), (user, password));
+    assert_eq!((login.username.as_deref(), login.password.read().unwrap().expose()), (user, password));
 }
 
 #[test]
