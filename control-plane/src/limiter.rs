@@ -94,7 +94,7 @@ impl Limiter {
         timing.queued = Some(share.queued);
         let answer = plan.answer(&share);
         plan.count(&answer.results, took);
-        let now = std::time::Instant::now();
+        let now = (asked + took).into_std();
         for (charge, outcome) in plan.outcomes(&answer) {
             self.top.record(charge.policy.name(), charge.keys.subject(), outcome, now);
         }

@@ -13,16 +13,20 @@ use std::{
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     task::spawn_blocking,
-    time::sleep,
+    time::{Instant, sleep},
 };
 
 use super::Live;
-use crate::config::{Config, ConfigErrors, TextDigest, Written};
+use crate::config::{Config, ConfigErrors, TextDigest, Written, read_regular};
 
 /// How often the file is read.
 const EVERY: Duration = Duration::from_secs(1);
 /// How long a new text must stay the same.
 const SETTLE: Duration = Duration::from_millis(200);
+
+/// How long a text that was refused is left alone. It may be good by then, since it names other files; and a long one takes
+/// a while to parse.
+const RETRY: Duration = Duration::from_secs(10);
 
 /// Follows one file.
 #[derive(Debug)]
@@ -34,6 +38,8 @@ pub struct Follower {
     started: Written,
     /// What the file was when it was last tried.
     tried: Found,
+    /// When that was.
+    tried_at: Instant,
     /// Why that was refused, if it was.
     refused: Option<String>,
 }
@@ -53,7 +59,8 @@ impl Follower {
     #[must_use]
     pub fn new(live: Live, path: &Path, environment: fn(&str) -> Option<String>, started: Written) -> Self {
         let tried = Ok(started.text());
-        Self { live, path: path.to_owned(), environment, started, tried, refused: None }
+        let tried_at = Instant::now();
+        Self { live, path: path.to_owned(), environment, started, tried, tried_at, refused: None }
     }
 
     /// The SIGHUPs from now on, which would end the process otherwise. Must be called inside a Tokio runtime.
@@ -80,8 +87,8 @@ impl Follower {
             let text = self.read().await;
             let found = found(&text);
             let known = found == self.tried;
-            if cause == Cause::Asked || known && self.refused.is_some() || new.as_ref() == Some(&found) {
-                // What was refused may be good now without another text: it names other files.
+            let again = known && self.refused.is_some() && self.tried_at.elapsed() >= RETRY;
+            if cause == Cause::Asked || again || new.as_ref() == Some(&found) {
                 self.attempt(text, found, cause).await;
                 new = None;
             } else {
@@ -94,7 +101,7 @@ impl Follower {
         let (name, environment) = (self.path.display().to_string(), self.environment);
         let config = blocking(move || Config::parse(&name, &text?, &environment)).await;
         let known = found == self.tried;
-        self.tried = found;
+        (self.tried, self.tried_at) = (found, Instant::now());
         match config {
             Ok(_) if known && self.refused.is_none() => {
                 tracing::info!(version = %self.live.version(), "the configuration is as it was");
@@ -135,12 +142,7 @@ impl Follower {
     async fn read(&self) -> Result<String, ConfigErrors> {
         let path = self.path.clone();
         blocking(move || {
-            if path.exists() && !is_file(&path) {
-                // Opening a pipe waits for who writes to it.
-                let error = io::Error::other("it is no regular file");
-                return Err(ConfigErrors::Unreadable { file: path.display().to_string(), error });
-            }
-            Config::read(&path)
+            read_regular(&path).map_err(|error| ConfigErrors::Unreadable { file: path.display().to_string(), error })
         })
         .await
     }
