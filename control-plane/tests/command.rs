@@ -2,9 +2,12 @@
 
 mod service;
 
-use std::{net::TcpListener, process::Output};
+use std::{
+    net::TcpListener,
+    process::{Child, Output, Stdio},
+};
 
-use service::command;
+use service::{command, until};
 
 const GOOD: &str = "\
 listen: 127.0.0.1:0
@@ -149,4 +152,34 @@ fn a_wrong_command_line_is_2_and_help_names_the_exit_codes() {
     }
     let version = format!("sluicegate {}\n", env!("CARGO_PKG_VERSION"));
     check(&["--version"], GOOD, 0, &version, "");
+}
+
+/// A process that ends with its test, however that ends.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_service_at_a_socket_is_asked_there() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| format!("unix:{}", directory.path().join(name).display());
+    let configuration = GOOD
+        .replace("redis://127.0.0.1:6379", "memory://")
+        .replacen("127.0.0.1:0", &at("data"), 1)
+        .replacen("127.0.0.1:0", &at("admin"), 1);
+    std::fs::write(directory.path().join("sluicegate.yaml"), configuration).unwrap();
+    let _service = Running(command().arg("serve").current_dir(&directory).stderr(Stdio::null()).spawn().unwrap());
+    let ask = |words: &[&str]| command().args(words).output().unwrap();
+    let check = ["check", "api", "alice", "--url", &at("data")];
+    let allowed =
+        until("the service answers", async || Some(ask(&check)).filter(|it| it.status.code() == Some(0))).await;
+    assert!(allowed.stdout.starts_with(b"allowed\n"), "{allowed:?}");
+    let (denied, peek) = (ask(&check), ask(&["peek", "api", "alice", "--url", &at("admin")]));
+    assert_eq!((denied.status.code(), peek.status.code()), (Some(4), Some(0)), "{denied:?} {peek:?}");
+    assert!(peek.stdout.starts_with(b"alice of policy api\n"), "{peek:?}");
 }

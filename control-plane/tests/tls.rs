@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-use service::{Http1, Service, until};
+use service::{Http1, Service, command, until};
 
 /// An authority whose certificates are files.
 struct Authority {
@@ -135,6 +135,24 @@ async fn callers_without_a_certificate_of_the_authority_are_turned_away() {
             connection.write("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
             connection.ended().await;
         }
+    }
+}
+
+#[tokio::test]
+async fn the_command_line_asks_over_tls_whom_it_is_told_to_trust() {
+    let (authority, stranger) = (Authority::new(), Authority::new());
+    let service = Service::configured(&format!("admin: {{ listen: 127.0.0.1:0, tls: {{ {} }} }}", authority.fields()));
+    let policies = |host: &str, trusted: &Authority| {
+        let url = format!("https://{host}:{}", service.admin.port());
+        command().args(["policies", "--json", "--url", &url, "--ca-file"]).arg(trusted.path("ca.pem")).output().unwrap()
+    };
+    let answer = policies("localhost", &authority);
+    assert_eq!(answer.status.code(), Some(0), "{answer:?}");
+    assert!(String::from_utf8_lossy(&answer.stdout).contains(r#""name":"api""#), "{answer:?}");
+    // Neither another authority's nor another host's certificate is good enough.
+    for refused in [policies("localhost", &stranger), policies("127.0.0.1", &authority)] {
+        assert_eq!((refused.status.code(), refused.stdout.len()), (Some(1), 0), "{refused:?}");
+        assert!(String::from_utf8_lossy(&refused.stderr).contains("certificate"), "{refused:?}");
     }
 }
 
