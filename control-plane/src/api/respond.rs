@@ -67,6 +67,8 @@ pub(super) enum Refusal {
     NoBody,
     #[error("the body did not arrive in time")]
     SlowBody,
+    #[error("the body is a list; send an object with the fields that /openapi.json describes")]
+    List,
     #[error("the body is not JSON: {0}")]
     Json(serde_json::Error),
     #[error("{}{error}", field(.path))]
@@ -102,7 +104,7 @@ impl Refusal {
             }
             Self::Body(_) => StatusCode::BAD_REQUEST,
             Self::RefundsOff | Self::CrossSite | Self::ForeignHost => StatusCode::FORBIDDEN,
-            Self::Fields { .. } | Self::Check(CheckError::OtherCharge) => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::Fields { .. } | Self::List | Self::Check(CheckError::OtherCharge) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::Check(CheckError::Store(_))
             | Self::Stopping
             | Self::NotReady { .. }

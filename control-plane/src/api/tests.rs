@@ -92,7 +92,10 @@ async fn a_body_that_is_not_json_is_400() {
 
 #[tokio::test]
 async fn a_field_that_is_wrong_is_422_with_its_path() {
-    check_refused("[]", 422, "invalid length 0, expected struct CheckRequest with 1 element at line 1 column 2").await;
+    for list in ["[]", r#" [[{"policy":"api","key":"k"}]]"#] {
+        check_refused(list, 422, "the body is a list; send an object with the fields that /openapi.json describes")
+            .await;
+    }
     check_refused("{}", 422, "missing field `checks` at line 1 column 2").await;
     check_refused(r#"{"checks":[{"key":"k"}]}"#, 422, "checks[0]: missing field `policy` at line 1 column 22").await;
     let cost = "checks[1].cost: a cost is a whole number from 0 to 9007199254740991 at line 1 column ";
