@@ -1,4 +1,5 @@
-//! Values made of files, and made anew when the files change: tokens and certificates are replaced while the service runs.
+//! Values made of files, and made anew when the files change: tokens and certificates are replaced while the service
+//! runs.
 
 use std::{
     fmt::{self, Display},
@@ -87,7 +88,8 @@ async fn renew<T: Send + Sync + 'static>(
                 (made_of, told) = (found, None);
             }
             Ok(Some((_, Err(error)))) => {
-                // Between two files that are replaced one after the other this is usual, so it is news only when it stays.
+                // Between two files that are replaced one after the other this is usual, so it is news only when it
+                // stays.
                 if told.as_ref() == Some(&error) {
                     continue;
                 }

@@ -32,7 +32,8 @@ async fn a_storm_of_bad_requests_and_failures_logs_nothing_per_request() {
     assert!(lines.len() <= 2, "{} lines: {lines:?}", lines.len());
 }
 
-/// The same when calls are shed: while one waits for a store that takes connections and never answers, others are too many.
+/// The same when calls are shed: while one waits for a store that takes connections and never answers, others are too
+/// many.
 #[tokio::test]
 async fn shed_calls_are_counted_and_not_logged() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();

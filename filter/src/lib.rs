@@ -1,8 +1,8 @@
 //! The Sluicegate filter: a thin proxy-wasm shell around `sluicegate-filter-core`.
 //!
 //! The shell only translates: `plugin` holds the configuration, `stream` is one request, `metrics` keeps the ids of
-//! metrics, `host` is every call to the proxy. A panic would kill the worker's VM and leave every paused request of it hanging, so nothing here panics,
-//! and the SDK's functions that do are banned by `clippy.toml`.
+//! metrics, `host` is every call to the proxy. A panic would kill the worker's VM and leave every paused request of it
+//! hanging, so nothing here panics, and the SDK's functions that do are banned by `clippy.toml`.
 #![deny(
     clippy::arithmetic_side_effects,
     clippy::disallowed_methods,

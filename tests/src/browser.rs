@@ -137,8 +137,8 @@ impl Browser {
         self.devtools("Emulation.setEmulatedMedia", features).await
     }
 
-    /// What the console said since the last time: errors of scripts, answers that are failures, and what the policy of the
-    /// page's content forbade.
+    /// What the console said since the last time: errors of scripts, answers that are failures, and what the policy of
+    /// the page's content forbade.
     ///
     /// # Errors
     /// When the driver refuses.

@@ -84,8 +84,8 @@ impl Service {
         self.spawn("/readyz").await
     }
 
-    /// Starts a second process beside the first, which needs sockets or ports that they can share, and gives back the first.
-    /// From then on this is the second.
+    /// Starts a second process beside the first, which needs sockets or ports that they can share, and gives back the
+    /// first. From then on this is the second.
     ///
     /// # Errors
     /// When it doesn't come to listen.

@@ -1,8 +1,8 @@
 //! `envoy.service.ratelimit.v3.RateLimitService`: Envoy's own rate limit filter asks here.
 //!
-//! A call's descriptors become checks by the configuration (`rate_limit_service`) and are decided together: all are taken from or
-//! none. Envoy's reference service charges each on its own instead, so that a request which one descriptor denies
-//! still uses up the others.
+//! A call's descriptors become checks by the configuration (`rate_limit_service`) and are decided together: all are
+//! taken from or none. Envoy's reference service charges each on its own instead, so that a request which one
+//! descriptor denies still uses up the others.
 
 mod answer;
 mod asked;

@@ -20,8 +20,8 @@ use crate::{
 pub(super) struct CheckConfigArgs {
     /// The service's configuration file.
     file: PathBuf,
-    /// A file with the filter's configuration, to be checked as well and against the service's: the configuration alone as
-    /// JSON or YAML, or Envoy's or Istio's YAML with it inside. May be given several times.
+    /// A file with the filter's configuration, to be checked as well and against the service's: the configuration alone
+    /// as JSON or YAML, or Envoy's or Istio's YAML with it inside. May be given several times.
     #[arg(long = "filter", value_name = "PLUGIN")]
     filters: Vec<PathBuf>,
     /// Print the result as JSON.

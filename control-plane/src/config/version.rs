@@ -1,8 +1,8 @@
 //! The version of a set of policies: the same for all files that say the same, whatever their comments, their order and
 //! the rest of the configuration.
 //!
-//! It is of what was understood rather than of the text, so that replicas whose files differ in a comment or a port agree,
-//! and a version that changed means that something is limited otherwise.
+//! It is of what was understood rather than of the text, so that replicas whose files differ in a comment or a port
+//! agree, and a version that changed means that something is limited otherwise.
 
 use std::fmt::{self, Write as _};
 

@@ -21,7 +21,8 @@ impl TextDigest {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
     text: TextDigest,
-    /// For each field outside of `policies` and `rate_limit_service` that has no fields of its own, the digest of its value.
+    /// For each field outside of `policies` and `rate_limit_service` that has no fields of its own, the digest of its
+    /// value.
     settings: BTreeMap<String, TextDigest>,
 }
 
@@ -44,8 +45,8 @@ impl Written {
         self.text
     }
 
-    /// The fields outside of `policies` and `rate_limit_service`, such as `store.url`, that say something else in `later`. A field that is there
-    /// in one of them alone differs, also when it has its default value.
+    /// The fields outside of `policies` and `rate_limit_service`, such as `store.url`, that say something else in
+    /// `later`. A field that is there in one of them alone differs, also when it has its default value.
     #[must_use]
     pub fn settings_changed(&self, later: &Self) -> Vec<String> {
         let fields =

@@ -1,7 +1,7 @@
 //! The `charge` of an answer: what of it was charged, and in which window, so that only that is refunded.
 //!
-//! To callers it is opaque: for each limit of the distinct checks, in order, the begin in ms of the quota's window, `0` for
-//! a bucket, `-` for a shadow check that took nothing; joined with dots.
+//! To callers it is opaque: for each limit of the distinct checks, in order, the begin in ms of the quota's window, `0`
+//! for a bucket, `-` for a shadow check that took nothing; joined with dots.
 
 use sluicegate_lua::{Level, Rule, Taken};
 

@@ -1,8 +1,9 @@
 //! Follows the configuration file: what it says anew is put to use, or refused.
 //!
-//! The file is read once a second and compared as a whole. Notices of the file system would not do: a ConfigMap changes by
-//! a symlink above the file, and not every file system gives them. A new text must stay the same for a moment before it
-//! counts, since a file that is written in place is short for a while, and the half of it may well be a configuration.
+//! The file is read once a second and compared as a whole. Notices of the file system would not do: a ConfigMap changes
+//! by a symlink above the file, and not every file system gives them. A new text must stay the same for a moment before
+//! it counts, since a file that is written in place is short for a while, and the half of it may well be a
+//! configuration.
 
 use std::{
     io,
@@ -24,8 +25,8 @@ const EVERY: Duration = Duration::from_secs(1);
 /// How long a new text must stay the same.
 const SETTLE: Duration = Duration::from_millis(200);
 
-/// How long a text that was refused is left alone. It may be good by then, since it names other files; and a long one takes
-/// a while to parse.
+/// How long a text that was refused is left alone. It may be good by then, since it names other files; and a long one
+/// takes a while to parse.
 const RETRY: Duration = Duration::from_secs(10);
 
 /// Follows one file.

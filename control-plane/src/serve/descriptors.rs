@@ -2,8 +2,8 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Descriptors that connections of the data listener never get, where the process may have more than twice as many: for the
-/// store's connections, the admin listener's, files, and answers to connections that are too many.
+/// Descriptors that connections of the data listener never get, where the process may have more than twice as many: for
+/// the store's connections, the admin listener's, files, and answers to connections that are too many.
 const RESERVED: usize = 512;
 
 /// Raises the number of descriptors to the most that the system allows, and says how many connections of the data

@@ -38,8 +38,8 @@ pub(super) enum Stream {
 }
 
 impl Listener {
-    /// Listens on an address. A socket file that nobody listens on any more is replaced. With `reuse_port` other processes
-    /// may listen there as well, and the system spreads connections over them.
+    /// Listens on an address. A socket file that nobody listens on any more is replaced. With `reuse_port` other
+    /// processes may listen there as well, and the system spreads connections over them.
     pub(super) async fn bind(address: &Address, reuse_port: bool) -> io::Result<Self> {
         match address {
             Address::Tcp(address) => {
@@ -84,8 +84,8 @@ impl Listener {
         }
     }
 
-    /// Stops listening. The connections that are queued would be reset, though their callers take them for open, so they are
-    /// handed back; at a socket that was passed they stay for whoever listens there next.
+    /// Stops listening. The connections that are queued would be reset, though their callers take them for open, so
+    /// they are handed back; at a socket that was passed they stay for whoever listens there next.
     pub(super) fn close(self) -> Vec<Stream> {
         if self.inherited {
             return Vec::new();

@@ -208,8 +208,8 @@ const ADMIN_CONNECTIONS: usize = 100;
 /// The longest that a process waits for its store before it takes connections which another process could have.
 const TAKEOVER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Waits until checks are decided: who replaces another process must not fail those that it takes from it. Without a store
-/// the service starts all the same.
+/// Waits until checks are decided: who replaces another process must not fail those that it takes from it. Without a
+/// store the service starts all the same.
 async fn ready(store: &Store) {
     let ready = async {
         while store.ready().is_err() {

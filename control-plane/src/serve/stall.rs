@@ -12,11 +12,12 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
-/// The longest that it takes until everything written so far is taken, once a write has to wait. Answers are small, so whoever asks on without reading them is no caller;
-/// HTTP/2 finds such by its pings, HTTP/1 by nothing else.
+/// The longest that it takes until everything written so far is taken, once a write has to wait. Answers are small, so
+/// whoever asks on without reading them is no caller; HTTP/2 finds such by its pings, HTTP/1 by nothing else.
 pub(super) const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Fails writes after [`WRITE_TIMEOUT`]. A byte now and then doesn't count: only a flush does, which is when all are taken.
+/// Fails writes after [`WRITE_TIMEOUT`]. A byte now and then doesn't count: only a flush does, which is when all are
+/// taken.
 pub(super) struct Unstalled<I> {
     inner: I,
     /// Since the first write that had to wait and that no flush has followed.

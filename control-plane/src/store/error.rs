@@ -76,8 +76,8 @@ impl From<RedisError> for StoreError {
     }
 }
 
-/// What the client says, in one line. A server that doesn't know a command says its arguments back, and those of HELLO and
-/// AUTH are the login.
+/// What the client says, in one line. A server that doesn't know a command says its arguments back, and those of HELLO
+/// and AUTH are the login.
 fn text(error: &RedisError) -> String {
     let text = error.to_string();
     let text = text.split(", with args").next().unwrap_or_default();

@@ -112,7 +112,8 @@ impl Store {
         .await
     }
 
-    /// Runs another call, all of whose keys are among `keys`, before `deadline`. While the store is down it fails at once.
+    /// Runs another call, all of whose keys are among `keys`, before `deadline`. While the store is down it fails at
+    /// once.
     ///
     /// # Errors
     /// When it isn't known what it did.

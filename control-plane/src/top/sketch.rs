@@ -3,8 +3,8 @@
 /// Subjects that one sketch counts.
 pub(super) const COUNTERS: usize = 128;
 
-/// Counts of the most frequent subjects. A subject that is not there came at most [`Sketch::least`] times, and no count is
-/// too large by more than its error; both are at most the total divided by [`COUNTERS`].
+/// Counts of the most frequent subjects. A subject that is not there came at most [`Sketch::least`] times, and no count
+/// is too large by more than its error; both are at most the total divided by [`COUNTERS`].
 ///
 /// Counters stand in no order and are searched from the first to the last: of 128 that takes less time than keeping them
 /// in one, and nothing is kept beside them.

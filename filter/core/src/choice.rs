@@ -1,5 +1,5 @@
-//! A limit's policy and cost: fixed, or chosen by the request among what the configuration allows. Whatever a request says,
-//! the service knows the policy and takes the cost.
+//! A limit's policy and cost: fixed, or chosen by the request among what the configuration allows. Whatever a request
+//! says, the service knows the policy and takes the cost.
 
 use sluicegate_wire::{Cost, Name};
 

@@ -56,8 +56,8 @@
 //!
 //! # Which requests: `match`
 //!
-//! Every field that is there must hold. `methods`, `hosts`, `client` and `route` are one value or a list, of which one must
-//! hold.
+//! Every field that is there must hold. `methods`, `hosts`, `client` and `route` are one value or a list, of which one
+//! must hold.
 //!
 //! | field | holds for |
 //! |---|---|
@@ -74,25 +74,25 @@
 //! | `route` | these routes of the proxy, by name |
 //!
 //! Paths are compared in their [normal form](crate::NormalPath), without query: `//login`, `/./login`, `/a/../login`,
-//! `/a/..\login` and `/%6cogin` are `/login`. `/login/`, `/LOGIN`, `/login;x` and `/login%2F` are not, as to HTTP they are
-//! other paths. For a server that serves them alike (Express does the first two by default) say `trailing_slash` and
-//! `ignore_case`, or `regex: /login(;.*)?`; for `%2F` there is the proxy's own `path_with_escaped_slashes_action`. A servlet
-//! container takes `;x` off every segment, also of `/a/..;x/login`: have the proxy refuse `;` where no path needs it. With
-//! the proxy's `normalize_path` and `merge_slashes` the server sees what rules see.
+//! `/a/..\login` and `/%6cogin` are `/login`. `/login/`, `/LOGIN`, `/login;x` and `/login%2F` are not, as to HTTP they
+//! are other paths. For a server that serves them alike (Express does the first two by default) say `trailing_slash`
+//! and `ignore_case`, or `regex: /login(;.*)?`; for `%2F` there is the proxy's own `path_with_escaped_slashes_action`.
+//! A servlet container takes `;x` off every segment, also of `/a/..;x/login`: have the proxy refuse `;` where no path
+//! needs it. With the proxy's `normalize_path` and `merge_slashes` the server sees what rules see.
 //!
-//! Of a header that was sent several times a rule with limits wants one line to be as `equals` or `regex` says, an exempting
-//! rule all of them: so a second line is neither a way out of limits nor into an exemption. For the same reason a path or
-//! header of over 8192 bytes, which is too long to hold a regular expression against, is taken for a match by a rule with
-//! limits, and the rules below have their say as well; a rule that exempts takes it for none.
+//! Of a header that was sent several times a rule with limits wants one line to be as `equals` or `regex` says, an
+//! exempting rule all of them: so a second line is neither a way out of limits nor into an exemption. For the same
+//! reason a path or header of over 8192 bytes, which is too long to hold a regular expression against, is taken for a
+//! match by a rule with limits, and the rules below have their say as well; a rule that exempts takes it for none.
 //!
 //! # Joined rules: `continue`
 //!
-//! The checks of all rules that matched travel in one callout and are taken together or not at all, at most 64 of them and
-//! 128 parts of keys, rules with a regular expression counted as if they said `continue`. The shortest timeout holds. Without an answer the strictest `on_failure` holds: `closed`, then
-//! `local`, then `open`; of two alike the first, but every `local` rule counts its own checks, and when one
-//! denies, those before it get back what was taken. A denial looks as the rule of
-//! the denying limit says. A rule that asks nothing about a request, because its limits are skipped, has no say; one in
-//! shadow has none beside an enforced one. `charge` is each rule's own.
+//! The checks of all rules that matched travel in one callout and are taken together or not at all, at most 64 of them
+//! and 128 parts of keys, rules with a regular expression counted as if they said `continue`. The shortest timeout
+//! holds. Without an answer the strictest `on_failure` holds: `closed`, then `local`, then `open`; of two alike the
+//! first, but every `local` rule counts its own checks, and when one denies, those before it get back what was taken. A
+//! denial looks as the rule of the denying limit says. A rule that asks nothing about a request, because its limits are
+//! skipped, has no say; one in shadow has none beside an enforced one. `charge` is each rule's own.
 //!
 //! # Who is counted: `key`
 //!
@@ -116,9 +116,9 @@
 //! | `secret` | `false`; `true` sends a digest instead of the value: SHA-256, with a pepper HMAC-SHA-256 |
 //! | `missing` | `shared`: all requests without the value share one bucket. `skip`: the limit is not for them. `deny`: they are rejected, with reason `missing_key` (in shadow only counted). `{value: TEXT}`: as if this had been sent |
 //!
-//! A value that was sent twice is missing, and under `skip` as under `shared`: doubling it is no way around a limit. An empty
-//! value is a value. To servers behind CGI or WSGI a header `x_account` is `x-account`: there have the proxy refuse names with
-//! underscores (`headers_with_underscores_action`).
+//! A value that was sent twice is missing, and under `skip` as under `shared`: doubling it is no way around a limit. An
+//! empty value is a value. To servers behind CGI or WSGI a header `x_account` is `x-account`: there have the proxy
+//! refuse names with underscores (`headers_with_underscores_action`).
 //!
 //! # Policies and costs from the request
 //!
@@ -128,10 +128,10 @@
 //!   "key": [{ "jwt": { "claim": "sub" } }] }
 //! ```
 //!
-//! `from` is any part of a key. `map` gives a policy or a cost for each value, `default` (a cost's is 1) for every other and
-//! for none. With `max` a value of digits is itself a cost, brought within `min` (1) and `max`. A value that could not be
-//! taken is counted in `sluicegate_fallbacks_total`. What a client can set, it chooses by: take `from` what the proxy
-//! sets or verifies.
+//! `from` is any part of a key. `map` gives a policy or a cost for each value, `default` (a cost's is 1) for every
+//! other and for none. With `max` a value of digits is itself a cost, brought within `min` (1) and `max`. A value that
+//! could not be taken is counted in `sluicegate_fallbacks_total`. What a client can set, it chooses by: take `from`
+//! what the proxy sets or verifies.
 
 mod check;
 mod check_choice;

@@ -126,8 +126,9 @@ impl OnFailure {
     }
 }
 
-/// Applies the rule's choice; of several rules that were asked together the strictest. Limits in shadow have no say beside
-/// enforced ones. Where every limit is in shadow nothing is rejected: what would have become of the request is marked.
+/// Applies the rule's choice; of several rules that were asked together the strictest. Limits in shadow have no say
+/// beside enforced ones. Where every limit is in shadow nothing is rejected: what would have become of the request is
+/// marked.
 pub(crate) fn judge(asked: &Asked, failure: Failure, around: Surroundings<'_>) -> Judgement {
     let shadow = asked.question.checks.iter().all(|check| check.shadow);
     let parts: Vec<Part<'_>> = asked

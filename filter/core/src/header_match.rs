@@ -25,8 +25,8 @@ pub enum HeaderIs {
 }
 
 impl HeaderMatch {
-    /// Of a header that was sent several times one line must be as the condition says, so that a second line is no way out
-    /// of a rule's limits; under a rule that exempts all of them, so that it is no way into the exemption.
+    /// Of a header that was sent several times one line must be as the condition says, so that a second line is no way
+    /// out of a rule's limits; under a rule that exempts all of them, so that it is no way into the exemption.
     pub(crate) fn matches(&self, view: &View<'_>, doubt: &Doubt) -> bool {
         let mut values = view.request().headers().all(self.name.as_str()).peekable();
         let there = values.peek().is_some();

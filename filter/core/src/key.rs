@@ -72,8 +72,8 @@ impl Key {
         &self.0
     }
 
-    /// Who the request is counted as; `pepper` goes into the digests of secrets. Of several parts that are missing, the one
-    /// that limits most has its way.
+    /// Who the request is counted as; `pepper` goes into the digests of secrets. Of several parts that are missing, the
+    /// one that limits most has its way.
     pub(crate) fn of(&self, view: &View<'_>, pepper: Option<&Pepper>) -> Keyed {
         let mut parts = Vec::with_capacity(self.0.len());
         let mut skip = false;

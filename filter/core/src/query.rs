@@ -2,8 +2,8 @@
 
 use crate::percent;
 
-/// Every value sent under a parameter's name. `+` is a blank, and names and values are percent-decoded; a name without `=`
-/// has an empty value.
+/// Every value sent under a parameter's name. `+` is a blank, and names and values are percent-decoded; a name without
+/// `=` has an empty value.
 pub(crate) fn all<'a>(path: &'a [u8], name: &'a str) -> impl Iterator<Item = Vec<u8>> {
     let without_fragment = path.split(|byte| *byte == b'#').next().unwrap_or_default();
     let query = without_fragment.splitn(2, |byte| *byte == b'?').nth(1).unwrap_or_default();

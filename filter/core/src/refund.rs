@@ -44,7 +44,8 @@ impl Refund {
         let status = status?;
         let gives = |rule: &Rule| rule.only_status.as_ref().is_some_and(|only| !only.contains(&status));
         let rule = self.asked.parts().map(|(rule, _)| rule).filter(|rule| gives(rule)).last()?.name.clone();
-        // The charge speaks of every check that was asked, so all travel back; a rule that keeps its charge gets 0 tokens.
+        // The charge speaks of every check that was asked, so all travel back; a rule that keeps its charge gets 0
+        // tokens.
         let checks = self.asked.parts().flat_map(|(rule, checks)| {
             let gives = gives(rule);
             checks.iter().map(move |check| Check { cost: if gives { check.cost } else { Cost::ZERO }, ..check.clone() })

@@ -27,8 +27,8 @@ fn plugin(policy: &str, failure_field: &str) -> Value {
     })
 }
 
-/// Asks on one connection, for as long as the proxy keeps it, until the new limit denies. An answer that doesn't come is a
-/// panic.
+/// Asks on one connection, for as long as the proxy keeps it, until the new limit denies. An answer that doesn't come
+/// is a panic.
 async fn ask_until_denied(client: Client, account: String) -> Vec<Answer> {
     let mut answers = Vec::new();
     loop {

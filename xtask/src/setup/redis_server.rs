@@ -1,4 +1,5 @@
-//! redis-server, from `PATH` or Debian's package. Tests start their own, each on a free port; installing must not start one.
+//! redis-server, from `PATH` or Debian's package. Tests start their own, each on a free port; installing must not start
+//! one.
 
 use std::{
     fs,

@@ -1,4 +1,5 @@
-//! A compiler for `wasm32-unknown-unknown`: rustup's target, or Debian's newest rustc where rustup's server is out of reach.
+//! A compiler for `wasm32-unknown-unknown`: rustup's target, or Debian's newest rustc where rustup's server is out of
+//! reach.
 
 use std::{
     env,
@@ -72,7 +73,8 @@ impl WasmToolchain {
         command
     }
 
-    /// Where [`Self::cargo`] builds: a folder of its own for another compiler, so that neither invalidates the other's work.
+    /// Where [`Self::cargo`] builds: a folder of its own for another compiler, so that neither invalidates the other's
+    /// work.
     pub(crate) fn target_dir(&self, workspace: &Workspace) -> PathBuf {
         match self {
             Self::Active => workspace.target.clone(),

@@ -30,9 +30,9 @@ impl Default for EventStreams {
     }
 }
 
-/// Server-sent events (text/event-stream): `second`, once a second, with `unix_s`, `uptime_s` and `checks` by verdict; and
-/// `state`, at first and whenever it changed, with what `GET /v1/overview` has there. Ends when the service is about to
-/// stop, or when a reader falls behind by a minute. There may be 16 at once.
+/// Server-sent events (text/event-stream): `second`, once a second, with `unix_s`, `uptime_s` and `checks` by verdict;
+/// and `state`, at first and whenever it changed, with what `GET /v1/overview` has there. Ends when the service is
+/// about to stop, or when a reader falls behind by a minute. There may be 16 at once.
 #[utoipa::path(get, path = "/v1/events", tag = "service", security((), ("token" = [])), responses(
     (status = OK, body = String, content_type = "text/event-stream"),
     RefusedStream,

@@ -1,4 +1,5 @@
-//! What operators ask and do: how the service is doing, policies, one subject's limits, ban and override, and who comes most often.
+//! What operators ask and do: how the service is doing, policies, one subject's limits, ban and override, and who comes
+//! most often.
 //!
 //! Bodies are strict, unlike those of checks: a field that an operator misspelled is an error and not the default.
 

@@ -14,7 +14,8 @@ use crate::{
     store::Server,
 };
 
-/// The most policies in one answer: those that are asked for most. With ten thousand, each second's news would be a megabyte.
+/// The most policies in one answer: those that are asked for most. With ten thousand, each second's news would be a
+/// megabyte.
 const MAX_POLICIES: usize = 200;
 
 /// How this replica is doing.
@@ -44,7 +45,8 @@ pub(super) struct Health {
     reload: Reload,
     /// The store's servers; none when limits are kept in the service's own process.
     servers: Vec<ServerView>,
-    /// Each policy over the last 15 minutes, by name: those in use, and those that were. At most 200, those with most checks.
+    /// Each policy over the last 15 minutes, by name: those in use, and those that were. At most 200, those with most
+    /// checks.
     policies: Vec<PolicyCounts>,
     /// How many policies are not listed, since there are too many.
     policies_left_out: usize,

@@ -66,7 +66,8 @@ pub(crate) struct TopPolicy {
     pub(crate) window_ms: u64,
     /// How many were counted in all.
     pub(crate) total: u64,
-    /// How often any subject that is not listed here because it had no counter came at most: at most a 128th of the total.
+    /// How often any subject that is not listed here because it had no counter came at most: at most a 128th of the
+    /// total.
     pub(crate) uncounted_at_most: u64,
     /// The subjects, the most frequent first.
     pub(crate) subjects: Vec<TopSubject>,

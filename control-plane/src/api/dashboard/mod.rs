@@ -1,7 +1,7 @@
 //! The dashboard: a page that shows what `GET /v1/overview`, `GET /v1/events` and `GET /v1/top` say.
 //!
-//! The files hold no data, so they need no token: the page asks for it. They are part of the program, so the page is never
-//! of another version than the service.
+//! The files hold no data, so they need no token: the page asks for it. They are part of the program, so the page is
+//! never of another version than the service.
 
 use std::sync::Arc;
 

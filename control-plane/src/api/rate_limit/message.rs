@@ -1,8 +1,8 @@
 //! The messages of `envoy/service/ratelimit/v3/rls.proto` and of those it uses, as far as they are read or written here.
 //!
 //! Keys and values of entries are bytes here, which look the same on the wire as the strings they are there: Envoy sends
-//! header values as they came, and one byte that is not UTF-8 must not make an error of a question, which Envoy by default
-//! lets pass. No string is read that a client of the proxy can choose.
+//! header values as they came, and one byte that is not UTF-8 must not make an error of a question, which Envoy by
+//! default lets pass. No string is read that a client of the proxy can choose.
 //!
 //! Written by hand since the crates that have them generate the whole of Envoy's API: a minute and a half of compiling.
 

@@ -107,8 +107,8 @@ impl Cluster {
         })
     }
 
-    /// Whether a script ran lately on a part of the cluster, or why on none: while one part is down the others decide. What
-    /// a living node says of the cluster tells more than that another is out of reach.
+    /// Whether a script ran lately on a part of the cluster, or why on none: while one part is down the others decide.
+    /// What a living node says of the cluster tells more than that another is out of reach.
     pub(super) fn ready(&self) -> Result<(), StoreError> {
         let map = self.map.borrow();
         let mut why = match &*map {

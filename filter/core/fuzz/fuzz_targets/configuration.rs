@@ -1,5 +1,5 @@
-//! Any bytes as a configuration, and any request under one that is accepted: nothing panics, JSON and Struct say the same,
-//! and the question is one that the service takes.
+//! Any bytes as a configuration, and any request under one that is accepted: nothing panics, JSON and Struct say the
+//! same, and the question is one that the service takes.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

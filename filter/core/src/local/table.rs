@@ -1,10 +1,10 @@
 //! The buckets of one rule, in a table of slots that the proxy's workers share.
 //!
-//! Slots come in sets of 32, and one shared value is a whole set, so that every take is one compare-and-swap over all that
-//! it depends on. A subject belongs to the set that its hash names. Of a set's slots 31 are for one subject each; the
-//! last is the overflow bucket, for all subjects that find no slot free. Only a bucket that isn't full is stored, so a
-//! slot is free again exactly when its bucket is full: reusing it loses nothing, and what is admitted never exceeds what
-//! all slots hold. A changed limit keeps the tokens, as in the store.
+//! Slots come in sets of 32, and one shared value is a whole set, so that every take is one compare-and-swap over all
+//! that it depends on. A subject belongs to the set that its hash names. Of a set's slots 31 are for one subject each;
+//! the last is the overflow bucket, for all subjects that find no slot free. Only a bucket that isn't full is stored,
+//! so a slot is free again exactly when its bucket is full: reusing it loses nothing, and what is admitted never
+//! exceeds what all slots hold. A changed limit keeps the tokens, as in the store.
 
 use sluicegate_wire::{EncodedSubject, Name};
 
@@ -66,8 +66,8 @@ impl<'a> Takes<'a> {
         Self { around, granted: Vec::new() }
     }
 
-    /// Takes tokens from the bucket of each of these subjects of a rule. When one has too few, all that was taken is given
-    /// back, of rules before it too, as far as it can be: what isn't comes back by itself.
+    /// Takes tokens from the bucket of each of these subjects of a rule. When one has too few, all that was taken is
+    /// given back, of rules before it too, as far as it can be: what isn't comes back by itself.
     pub(crate) fn take(&mut self, limit: &'a LocalLimit, rule: &Name, costs: Vec<(EncodedSubject, u64)>) -> Taken {
         let Surroundings { now_ms, shared } = self.around;
         let mut overflows = false;
