@@ -41,6 +41,14 @@ pub(super) async fn admit(State(hosts): State<Arc<Hosts>>, request: Request, nex
     response
 }
 
+/// Lets a request through that no browser made for the page of another site, or answers 403.
+pub(super) async fn refuse_pages(request: Request, next: Next) -> Response {
+    match Hosts::Any.admit(request.uri(), request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(refusal) => mark::marked(refusal.into_response()),
+    }
+}
+
 impl Hosts {
     fn admit(self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
         // Health checks use any name, and say nothing that could be of use.

@@ -92,12 +92,22 @@ pub fn admin(app: Arc<App>) -> Router {
 
 /// The same for callers that the guard admits; it answers the others.
 pub fn guarded(router: Router, guard: Guard) -> Router {
-    router.layer(middleware::from_fn_with_state(Arc::new(guard), guard::guard)).layer(middleware::from_fn(grpc::speak))
+    let router = if guard.asks_nothing() {
+        router
+    } else {
+        router.layer(middleware::from_fn_with_state(Arc::new(guard), guard::guard))
+    };
+    router.layer(middleware::from_fn(grpc::speak))
 }
 
 /// The same for browsers only on behalf of the listener's own page, and asked by these names.
 pub fn for_own_page(router: Router, hosts: Hosts) -> Router {
     router.layer(middleware::from_fn_with_state(Arc::new(hosts), browsers::admit))
+}
+
+/// The same for no browser on behalf of another site's page: callers are proxies, which ask by any name.
+pub fn for_proxies(router: Router) -> Router {
+    router.layer(middleware::from_fn(browsers::refuse_pages))
 }
 
 /// The same with each answer counted, whoever made it.

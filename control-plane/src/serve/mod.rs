@@ -140,8 +140,8 @@ impl Server {
             _ => Hosts::Any,
         };
         let admin_router = api::for_own_page(api::admin(Arc::clone(&app)), hosts);
-        // Proxies ask by any name. A page could give back, or get somebody banned, without seeing the answer.
-        let data_router = api::for_own_page(api::data(Arc::clone(&app)), Hosts::Any);
+        // A page could give back, or get somebody banned, without seeing the answer.
+        let data_router = api::for_proxies(api::data(Arc::clone(&app)));
         let data = Front {
             listener: data,
             tls: config.tls.map(|tls| certificates("tls", tls)).transpose()?,

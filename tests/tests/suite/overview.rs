@@ -179,6 +179,28 @@ async fn pages_of_other_sites_can_do_nothing() {
 }
 
 #[tokio::test]
+async fn pages_of_other_sites_can_neither_check_nor_refund() {
+    let (_service, data, _) = start().await;
+    let body = json!({ "checks": [{ "policy": "api", "key": "k" }] }).to_string();
+    let ask = async |path: &str, headers: &[(&str, &str)]| {
+        data.send_with_body(Method::POST, path, headers, &body).await.unwrap().status
+    };
+    assert_eq!(ask("/v1/check", &[("host", "limits.internal")]).await, 200);
+    for headers in [
+        [("sec-fetch-site", "cross-site"), ("content-type", "text/plain")],
+        [("sec-fetch-site", "same-site"), ("origin", "http://127.0.0.1:3000")],
+        [("content-type", "text/plain"), ("origin", "https://evil.example")],
+    ] {
+        for path in ["/v1/check", "/v1/refund"] {
+            assert_eq!(ask(path, &headers).await, 403, "{path} {headers:?}");
+        }
+    }
+    // Nothing was taken, and nothing given back, since the one check that was answered.
+    let answer = data.take("api", "k", 0).await.unwrap().json();
+    assert_eq!(answer["results"][0]["remaining"], 19, "{answer}");
+}
+
+#[tokio::test]
 async fn the_page_allows_nothing_but_itself() {
     let (_service, data, admin) = start().await;
     for path in ["/", "/dashboard/app.js", "/dashboard/service.js", "/dashboard/chart.js", "/dashboard/style.css"] {
