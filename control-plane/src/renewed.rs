@@ -50,14 +50,6 @@ impl<T: Send + Sync + 'static> Renewed<T> {
         Ok(Self(receiver))
     }
 
-    /// Until the value is made anew the next time, counted from the call.
-    #[cfg(test)]
-    pub(crate) fn changed(&self) -> impl Future<Output = ()> + use<T> {
-        let mut receiver = self.0.clone();
-        receiver.mark_unchanged();
-        async move { receiver.changed().await.unwrap() }
-    }
-
     /// The value as it is now.
     #[must_use]
     pub fn get(&self) -> Arc<T> {
@@ -124,6 +116,16 @@ impl<T> Clone for Renewed<T> {
 impl<T> fmt::Debug for Renewed<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Renewed")
+    }
+}
+
+#[cfg(test)]
+impl<T> Renewed<T> {
+    /// Until the value is made anew the next time, counted from the call.
+    pub(crate) fn changed(&self) -> impl Future<Output = ()> + use<T> {
+        let mut receiver = self.0.clone();
+        receiver.mark_unchanged();
+        async move { receiver.changed().await.unwrap() }
     }
 }
 
