@@ -32,6 +32,7 @@ mod grpc;
 mod load;
 mod rate_limit;
 mod stack;
+mod story;
 mod tls_client;
 
 pub use browser::Browser;
@@ -54,6 +55,7 @@ pub use sentinels::Sentinels;
 pub use service::Service;
 pub use stack::Stack;
 pub use stand_in::{Reply, StandIn};
+pub use story::{Stage, Story};
 pub use tls_client::connect_tls;
 pub use tls_redis::TlsRedis;
 pub use tools::{Tool, repository};

@@ -33,12 +33,16 @@ enum Action {
     /// Build everything and run the test suite, natively and as wasm
     Test {
         /// Run the long versions too: ten times as many random sequences and takes, what needs a cluster, Sentinel or a
-        /// browser, and the limiter's suite on other versions of Redis and on Valkey
+        /// browser, the limiter's suite on other versions of Redis and on Valkey, and the compose project
         #[arg(long)]
         all: bool,
         /// Run the store's faults alone, all of them, and write what was measured to tests/RESULTS.md
         #[arg(long, conflicts_with_all = ["all", "cargo_test"])]
         faults: bool,
+        /// Run the compose project alone: some ten minutes the first time. Where no Docker engine runs, Debian's is
+        /// installed, after asking unless CI is set
+        #[arg(long, conflicts_with_all = ["all", "faults", "cargo_test"])]
+        compose: bool,
         /// Arguments for `cargo test`, after `--`; with any of them the wasm tests are left to a run without
         #[arg(last = true)]
         cargo_test: Vec<String>,
@@ -63,7 +67,8 @@ impl Cli {
             }
             Action::Demo { keep } => demo(&workspace, phases, keep),
             Action::Test { faults: true, .. } => test_faults(&workspace, &mut phases),
-            Action::Test { all, faults: false, cargo_test } => {
+            Action::Test { compose: true, .. } => test_compose(&workspace, &mut phases),
+            Action::Test { all, faults: false, compose: false, cargo_test } => {
                 test(&workspace, &mut phases, Extent::of(all), &cargo_test)
             }
             Action::BuildFilter => {
@@ -120,6 +125,17 @@ fn test_faults(workspace: &Workspace, phases: &mut Phases) -> Result<()> {
     phases.run("faults", || process::run(&mut faults))
 }
 
+/// The compose project, as containers.
+fn test_compose(workspace: &Workspace, phases: &mut Phases) -> Result<()> {
+    let (wasm, containers) = phases.run("set up containers", || setup::for_compose(workspace))?;
+    let filter = phases.run("build the filter", || build::filter(workspace, &wasm))?;
+    let mut test = workspace.cargo("test");
+    test.args(["--package", "sluicegate-tests", "--test", "compose", "--", "--nocapture"]);
+    build::apply(workspace, &filter, &mut test);
+    containers.apply(&mut test);
+    phases.run("test the compose project", || process::run(&mut test))
+}
+
 /// How much to test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Extent {
@@ -162,6 +178,7 @@ fn test(workspace: &Workspace, phases: &mut Phases, extent: Extent, cargo_test: 
     let mut native = phases.run("test", || process::run(&mut native));
     if extent == Extent::All && cargo_test.is_empty() {
         native = native.and(test_on_other_servers(workspace, phases, &tools));
+        native = native.and(test_compose(workspace, phases));
     }
 
     if cargo_test.is_empty() {

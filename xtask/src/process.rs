@@ -67,7 +67,13 @@ pub(crate) fn run_logged(step: &Step, log: &Path, command: &mut Command) -> Resu
 
 /// The program `name`, where a shell would find it.
 pub(crate) fn find(name: &str) -> Option<PathBuf> {
-    env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(name)).find(|path| path.is_file())
+    find_all(name).into_iter().next()
+}
+
+/// All programs of this name on `PATH`, in its order.
+pub(crate) fn find_all(name: &str) -> Vec<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).map(|folder| folder.join(name)).filter(|path| path.is_file()).collect()
 }
 
 fn check(command: &Command, status: ExitStatus) -> Result<()> {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde_json::Value;
-use sluicegate_tests::{Service, Tool};
+use sluicegate_tests::{Port, Service, Tool};
 
 const SERVICE: &str = "
 store: { url: 'memory://', timeout: 5s }
@@ -71,6 +71,22 @@ async fn a_check_exits_with_its_decision() {
     assert!(shell.run(&["check", "nobody", "c"], 2).contains("there is no policy \"nobody\""));
     let nobody = shell.run(&["check", "login", "c", "--url", "http://127.0.0.1:1"], 1);
     assert!(nobody.starts_with("sluicegate: http://127.0.0.1:1: "), "{nobody}");
+}
+
+#[tokio::test]
+async fn health_is_told_by_the_exit_code() {
+    let shell = Shell::start().await;
+    assert_eq!(shell.run(&["health"], 0), "ok\n");
+    assert_eq!(shell.run(&["health", "--ready"], 0), "ok\n");
+    let nobody = shell.run(&["health", "--url", "http://127.0.0.1:1"], 1);
+    assert!(nobody.starts_with("sluicegate: http://127.0.0.1:1: "), "{nobody}");
+
+    // A port on which nothing listens, for a store.
+    let store = Port::lease().unwrap();
+    let shell = Shell(Service::start(SERVICE, &format!("redis://127.0.0.1:{}", store.number())).await.unwrap());
+    shell.run(&["health"], 0);
+    let unready = shell.run(&["health", "--ready"], 1);
+    assert!(unready.contains("store"), "{unready}");
 }
 
 #[tokio::test]

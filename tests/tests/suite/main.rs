@@ -12,6 +12,7 @@ mod admin_api;
 mod answers;
 mod canaries;
 mod command_line;
+mod compose_files;
 mod documented;
 mod exactness;
 mod openapi;

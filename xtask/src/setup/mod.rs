@@ -3,6 +3,7 @@
 mod apt;
 mod browser;
 mod clients;
+mod containers;
 mod debian_rust;
 mod envoy;
 mod other_servers;
@@ -15,7 +16,7 @@ use std::{env, ffi::OsString, path::PathBuf, process::Command};
 
 use anyhow::Result;
 
-pub(crate) use self::wasm_target::WasmToolchain;
+pub(crate) use self::{containers::Containers, wasm_target::WasmToolchain};
 use self::{browser::Browser, clients::Clients};
 use crate::{tools_dir::ToolsDir, workspace::Workspace};
 
@@ -91,6 +92,12 @@ pub(crate) fn for_all_tests(workspace: &Workspace) -> Result<TestTools> {
     let tools = for_tests(workspace)?;
     let browser = browser::find(&ToolsDir::open(&workspace.root)?)?;
     Ok(TestTools { browser: Some(browser), ..tools })
+}
+
+/// What the compose project needs: a filter to compare with, and an engine.
+pub(crate) fn for_compose(workspace: &Workspace) -> Result<(WasmToolchain, Containers)> {
+    let tools = ToolsDir::open(&workspace.root)?;
+    Ok((WasmToolchain::find(&tools)?, Containers::find(workspace, &tools)?))
 }
 
 /// Other servers that the scripts must run on, each with what to call the run.

@@ -2,6 +2,7 @@
 
 mod args;
 mod check;
+mod health;
 mod overrides;
 mod peek;
 mod policies;
@@ -18,6 +19,9 @@ pub(super) enum Remote {
     /// Ask a check once, as a proxy would: it takes, and exits with 4 when denied.
     #[command(after_help = check::EXAMPLES)]
     Check(check::CheckArgs),
+    /// Say whether the service is up, or whether it decides checks.
+    #[command(after_help = health::EXAMPLES)]
+    Health(health::HealthArgs),
     /// Show what a subject has left, its ban and its own numbers, without taking.
     #[command(after_help = peek::EXAMPLES)]
     Peek(peek::PeekArgs),
@@ -48,6 +52,7 @@ impl Remote {
     pub(super) fn run(&self) -> Result<(), Failure> {
         match self {
             Self::Check(args) => args.run(),
+            Self::Health(args) => args.run(),
             Self::Peek(args) => args.run(),
             Self::Reset(args) => args.run(),
             Self::Grant(args) => args.run(),

@@ -4,20 +4,18 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "the terminal is what a demo is for")]
 
-mod story;
-mod table;
 mod world;
 
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
+use sluicegate_tests::Story;
 use tokio::signal::{
     ctrl_c,
     unix::{SignalKind, signal},
 };
 
-use story::Story;
 use world::World;
 
 /// Shows Sluicegate at work: real Redis, service and Envoy, on the usual ports when they are free.
@@ -63,7 +61,7 @@ async fn show(keep: bool) -> Result<bool> {
 async fn tell() -> Result<(World, Story)> {
     let mut world = World::start().await?;
     println!("{}\n", world.addresses());
-    let story = story::tell(&mut world).await?;
+    let story = Story::tell(&mut world).await?;
     Ok((world, story))
 }
 

@@ -3,13 +3,13 @@
 use std::fs;
 
 use anyhow::{Context as _, Result};
-use sluicegate_tests::{Client, Envoy, Overlay, Port, Redis, Service, Upstream, repository};
+use sluicegate_tests::{Client, Envoy, Overlay, Port, Redis, Service, Stage, Upstream, repository};
 
 /// The parts, with `sluicegate.yaml` and `envoy/envoy.yaml` as they are in the repository.
 pub(crate) struct World {
-    pub(crate) envoy: Envoy,
-    pub(crate) service: Service,
-    pub(crate) redis: Redis,
+    envoy: Envoy,
+    service: Service,
+    redis: Redis,
     upstream: Upstream,
 }
 
@@ -24,11 +24,6 @@ impl World {
         let upstream = Upstream::start_on(port(9000)?).await?;
         let envoy = Envoy::start_on(port(10_000)?, port(9901)?, &Overlay::new(service.port(), upstream.port())).await?;
         Ok(Self { envoy, service, redis, upstream })
-    }
-
-    /// A client of Envoy.
-    pub(crate) fn client(&self) -> Result<Client> {
-        Client::new(self.envoy.port())
     }
 
     /// Who listens where.
@@ -67,6 +62,25 @@ impl World {
     pub(crate) fn logs(&mut self) -> String {
         let redis = self.redis.process().map(|process| process.log_tail()).unwrap_or_default();
         [self.envoy.process().log_tail(), self.service.process().log_tail(), redis].join("\n")
+    }
+}
+
+impl Stage for World {
+    fn client(&self) -> Result<Client> {
+        Client::new(self.envoy.port())
+    }
+
+    fn expiring_keys(&mut self) -> Result<usize> {
+        Ok(self.redis.assert_all_keys_expire())
+    }
+
+    async fn stop_store(&mut self) -> Result<()> {
+        self.redis.kill();
+        Ok(())
+    }
+
+    async fn start_store(&mut self) -> Result<()> {
+        self.redis.restart().await
     }
 }
 

@@ -1,21 +1,21 @@
 //! The story as a table.
 
 /// One step.
-pub(crate) struct Row {
+pub(super) struct Row {
     /// What happens.
-    pub(crate) step: &'static str,
+    pub(super) step: &'static str,
     /// What was sent.
-    pub(crate) sent: String,
+    pub(super) sent: String,
     /// What should come back.
-    pub(crate) expected: &'static str,
+    pub(super) expected: &'static str,
     /// What came back.
-    pub(crate) got: String,
+    pub(super) got: String,
     /// Whether that is what should.
-    pub(crate) ok: bool,
+    pub(super) ok: bool,
 }
 
 /// The rows under a heading, each column as wide as its widest cell.
-pub(crate) fn render(rows: &[Row]) -> String {
+pub(super) fn render(rows: &[Row]) -> String {
     let heading = ["", "step", "sent", "expected", "came back"].map(str::to_owned);
     let body = rows.iter().map(|row| {
         let verdict = if row.ok { "ok" } else { "FAILED" };

@@ -1,31 +1,97 @@
-//! The story: limits, the store gone, the store back.
+//! The story that the demo tells and the compose project is held to: limits, the store gone, the store back.
+
+mod table;
 
 use std::time::Duration;
 
 use anyhow::Result;
 use reqwest::Method;
-use sluicegate_tests::{Answer, Client, until};
 use sluicegate_wire::header;
 
 use crate::{
-    table::{self, Row},
-    world::World,
+    client::{Answer, Client},
+    poll::until,
 };
+use table::Row;
+
+/// Where it takes place, with the policies of `sluicegate.yaml` and the rules of `envoy/envoy.yaml`.
+#[expect(async_fn_in_trait, reason = "no stage is told of on another thread")]
+pub trait Stage {
+    /// A client of Envoy.
+    ///
+    /// # Errors
+    /// When it can't be made.
+    fn client(&self) -> Result<Client>;
+
+    /// How many keys are in the store, each of which must have a TTL.
+    ///
+    /// # Errors
+    /// When the store can't be asked, or a key has none.
+    fn expiring_keys(&mut self) -> Result<usize>;
+
+    /// Stops the store.
+    ///
+    /// # Errors
+    /// When it goes on.
+    async fn stop_store(&mut self) -> Result<()>;
+
+    /// Starts it again, empty.
+    ///
+    /// # Errors
+    /// When it doesn't start.
+    async fn start_store(&mut self) -> Result<()>;
+}
 
 /// What happened, and one 429 in full.
-pub(crate) struct Story {
+pub struct Story {
     rows: Vec<Row>,
     denial: Answer,
 }
 
 impl Story {
+    /// Plays every step, whatever the one before it came to.
+    ///
+    /// # Errors
+    /// When the stage fails: what comes back otherwise than expected is a part of the story.
+    pub async fn tell(stage: &mut impl Stage) -> Result<Self> {
+        let client = stage.client()?;
+        warm_up(&client).await?;
+        let mut rows = vec![
+            once_counted(&client, "within the limit", API).await?,
+            until_denied(&client, "over the limit", API).await?.0,
+            once_counted(&client, "another API key", API_OF_BOB).await?,
+            until_denied(&client, "a tighter limit", LOGIN).await?.0,
+        ];
+        let keys = stage.expiring_keys()?;
+        rows.push(Row {
+            step: "no key is for ever",
+            sent: "SCAN and PTTL".to_owned(),
+            expected: "a TTL each",
+            got: format!("{keys} keys with a TTL"),
+            ok: keys > 0,
+        });
+
+        stage.stop_store().await?;
+        rows.push(once(&client, "Redis stopped: open", API, "200 failure_open").await?);
+        rows.push(once(&client, "Redis stopped: closed", LOGIN, "429 failure_closed").await?);
+
+        stage.start_store().await?;
+        warm_up(&client).await?;
+        rows.push(once_counted(&client, "Redis back", API).await?);
+        let (again, denial) = until_denied(&client, "limits work again", LOGIN).await?;
+        rows.push(again);
+        Ok(Self { rows, denial })
+    }
+
     /// Whether each step came out as it should.
-    pub(crate) fn all_ok(&self) -> bool {
+    #[must_use]
+    pub fn all_ok(&self) -> bool {
         self.rows.iter().all(|row| row.ok)
     }
 
     /// The story for the terminal.
-    pub(crate) fn render(&self) -> String {
+    #[must_use]
+    pub fn render(&self) -> String {
         let headers = self.denial.headers.iter();
         let headers = headers.map(|(name, value)| format!("  {name}: {}\n", String::from_utf8_lossy(value.as_bytes())));
         format!(
@@ -63,37 +129,6 @@ impl Ask {
         let key = self.key.map(|key| format!(" ({key})")).unwrap_or_default();
         format!("{} {}{key}", self.method, self.path)
     }
-}
-
-/// Plays every step, whatever the one before it came to.
-pub(crate) async fn tell(world: &mut World) -> Result<Story> {
-    let client = world.client()?;
-    warm_up(&client).await?;
-    let mut rows = vec![
-        once_counted(&client, "within the limit", API).await?,
-        until_denied(&client, "over the limit", API).await?.0,
-        once_counted(&client, "another API key", API_OF_BOB).await?,
-        until_denied(&client, "a tighter limit", LOGIN).await?.0,
-    ];
-    let keys = world.redis.assert_all_keys_expire();
-    rows.push(Row {
-        step: "no key is for ever",
-        sent: "SCAN and PTTL".to_owned(),
-        expected: "a TTL each",
-        got: format!("{keys} keys with a TTL"),
-        ok: keys > 0,
-    });
-
-    world.redis.kill();
-    rows.push(once(&client, "Redis stopped: open", API, "200 failure_open").await?);
-    rows.push(once(&client, "Redis stopped: closed", LOGIN, "429 failure_closed").await?);
-
-    world.redis.restart().await?;
-    warm_up(&client).await?;
-    rows.push(once_counted(&client, "Redis back", API).await?);
-    let (again, denial) = until_denied(&client, "limits work again", LOGIN).await?;
-    rows.push(again);
-    Ok(Story { rows, denial })
 }
 
 /// Waits for one request, of a user who is not in the story, to be counted: first connections take longer than the

@@ -1,0 +1,51 @@
+//! The compose project's own copies of configurations: what they must have in common with the files they are copies of.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use sluicegate_tests::repository;
+
+fn yaml(path: &str) -> Value {
+    let text = fs::read_to_string(repository(path)).unwrap();
+    serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// Puts `value` where `pointer` says, which must lead somewhere, and gives what stood there.
+fn replace(file: &mut Value, pointer: &str, value: Value) -> Value {
+    let place = file.pointer_mut(pointer).unwrap_or_else(|| panic!("nothing is at {pointer}"));
+    std::mem::replace(place, value)
+}
+
+/// Takes out what the copy has besides.
+fn take(cluster: &mut Value, field: &str) -> Value {
+    cluster.as_object_mut().unwrap().remove(field).unwrap_or_else(|| panic!("{field} is missing"))
+}
+
+#[test]
+fn the_projects_policies_are_the_demos() {
+    assert_eq!(yaml("compose/sluicegate.yaml")["policies"], yaml("sluicegate.yaml")["policies"]);
+}
+
+#[test]
+fn the_projects_proxy_is_the_demos_at_other_addresses() {
+    let original = yaml("envoy/envoy.yaml");
+    let mut copy = yaml("compose/envoy.yaml");
+    let clusters = "/static_resources/clusters";
+    for place in ["/admin", "/static_resources/listeners/0"] {
+        let address = replace(&mut copy, &format!("{place}/address/socket_address/address"), json!("127.0.0.1"));
+        assert_eq!(address, "0.0.0.0");
+    }
+    for (cluster, name) in [(0, "sluicegate"), (1, "upstream")] {
+        let endpoint = "load_assignment/endpoints/0/lb_endpoints/0/endpoint/address/socket_address/address";
+        let address = replace(&mut copy, &format!("{clusters}/{cluster}/{endpoint}"), json!("127.0.0.1"));
+        assert_eq!(address, name);
+        assert_eq!(replace(&mut copy, &format!("{clusters}/{cluster}/type"), json!("STATIC")), "STRICT_DNS");
+    }
+    let service = copy.pointer_mut(&format!("{clusters}/0")).unwrap();
+    assert_eq!(take(service, "health_checks")[0]["http_health_check"]["path"], "/readyz");
+    take(service, "dns_refresh_rate");
+    let filter = "/static_resources/listeners/0/filter_chains/0/filters/0/typed_config/http_filters/0/typed_config/\
+        config/vm_config/code/local/filename";
+    replace(&mut copy, filter, json!("target/sluicegate_filter.wasm"));
+    assert_eq!(copy, original);
+}
