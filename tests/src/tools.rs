@@ -22,6 +22,10 @@ pub enum Tool {
     Chromium,
     /// What drives it.
     Chromedriver,
+    /// Prometheus.
+    Prometheus,
+    /// What checks its files.
+    Promtool,
     /// A `node_modules` folder with ioredis.
     NodeModules,
 }
@@ -56,6 +60,8 @@ impl Tool {
             Self::Python => "SLUICEGATE_PYTHON",
             Self::Chromium => "SLUICEGATE_CHROMIUM",
             Self::Chromedriver => "SLUICEGATE_CHROMEDRIVER",
+            Self::Prometheus => "SLUICEGATE_PROMETHEUS",
+            Self::Promtool => "SLUICEGATE_PROMTOOL",
             Self::NodeModules => "SLUICEGATE_NODE_MODULES",
         }
     }

@@ -50,3 +50,5 @@ mod rate_limit_filter;
 mod rate_limit_service;
 
 mod envoy_file;
+
+mod observe;

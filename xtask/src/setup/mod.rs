@@ -7,6 +7,7 @@ mod containers;
 mod debian_rust;
 mod envoy;
 mod other_servers;
+mod prometheus;
 mod python;
 mod redis_server;
 mod wasm_target;
@@ -17,7 +18,7 @@ use std::{env, ffi::OsString, path::PathBuf, process::Command};
 use anyhow::Result;
 
 pub(crate) use self::{containers::Containers, wasm_target::WasmToolchain};
-use self::{browser::Browser, clients::Clients};
+use self::{browser::Browser, clients::Clients, prometheus::Prometheus};
 use crate::{tools_dir::ToolsDir, workspace::Workspace};
 
 /// What the demo runs.
@@ -27,11 +28,12 @@ pub(crate) struct DemoTools {
     pub(crate) wasm: WasmToolchain,
 }
 
-/// What the tests run: the demo's tools, and clients in other languages.
+/// What the tests run: the demo's tools, clients in other languages, and Prometheus.
 pub(crate) struct TestTools {
     pub(crate) demo: DemoTools,
     python: PathBuf,
     node_modules: PathBuf,
+    prometheus: Prometheus,
     pub(crate) wasm_test_runner: PathBuf,
     /// Some 300 MB, so only for runs that test everything.
     browser: Option<Browser>,
@@ -53,6 +55,7 @@ impl TestTools {
     pub(crate) fn apply(&self, command: &mut Command) {
         self.demo.apply(command);
         command.env("SLUICEGATE_PYTHON", &self.python).env("SLUICEGATE_NODE_MODULES", &self.node_modules);
+        self.prometheus.apply(command);
         if let Some(browser) = &self.browser {
             browser.apply(command);
         }
@@ -82,9 +85,10 @@ pub(crate) fn for_tests(workspace: &Workspace) -> Result<TestTools> {
     let tools = ToolsDir::open(&workspace.root)?;
     let demo = demo_tools(&tools)?;
     let clients = clients::find(&tools)?;
+    let prometheus = prometheus::find(&tools)?;
     let wasm_test_runner = wasm_test_runner::find(workspace, &tools)?;
     let Clients { python, node_modules } = clients;
-    Ok(TestTools { demo, python, node_modules, wasm_test_runner, browser: None })
+    Ok(TestTools { demo, python, node_modules, prometheus, wasm_test_runner, browser: None })
 }
 
 /// With what only the long run needs.
