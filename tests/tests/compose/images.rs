@@ -30,7 +30,12 @@ pub(crate) fn hold_what_they_should(project: &Project) -> Result<()> {
     let plugin = plugin(&tag)?;
     docker(&["image", "rm", "--force", &tag])?;
     let outside = fs::read(Tool::FilterWasm.path()?)?;
-    ensure!(plugin == outside, "the filter's bytes depend on where it is built: {} and {}", plugin.len(), outside.len());
+    ensure!(
+        plugin == outside,
+        "the filter's bytes depend on where it is built: {} and {}",
+        plugin.len(),
+        outside.len()
+    );
     Ok(())
 }
 

@@ -28,8 +28,7 @@ impl Project {
     pub(crate) async fn up() -> Result<Self> {
         let port = Port::lease;
         let name = format!("sluicegate-test-{}", std::process::id());
-        let project =
-            Self { name, envoy: port()?, data: port()?, admin: port()?, prometheus: port()?, is_down: false };
+        let project = Self { name, envoy: port()?, data: port()?, admin: port()?, prometheus: port()?, is_down: false };
         // Checked even where a service isn't started.
         project.compose(&["--profile", "observe", "config", "--quiet"])?;
         step("building the images");
@@ -81,7 +80,8 @@ impl Project {
     }
 
     pub(crate) fn container(&self, service: &str) -> Result<String> {
-        let id = self.compose(&["ps", "--all", "--quiet", service]).or_else(|_| self.compose(&["ps", "-q", service]))?;
+        let id =
+            self.compose(&["ps", "--all", "--quiet", service]).or_else(|_| self.compose(&["ps", "-q", service]))?;
         let id = id.trim();
         ensure!(!id.is_empty(), "{service} has no container");
         Ok(id.to_owned())

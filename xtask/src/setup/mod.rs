@@ -17,8 +17,8 @@ use std::{env, ffi::OsString, path::PathBuf, process::Command};
 
 use anyhow::Result;
 
-pub(crate) use self::{containers::Containers, wasm_target::WasmToolchain};
 use self::{browser::Browser, clients::Clients, prometheus::Prometheus};
+pub(crate) use self::{containers::Containers, wasm_target::WasmToolchain};
 use crate::{tools_dir::ToolsDir, workspace::Workspace};
 
 /// What the demo runs.

@@ -100,5 +100,8 @@ fn grafana_is_told_of_prometheus_and_of_the_folder() {
     // Grafana's shortest range of a rate is four intervals: a wrong one makes empty panels.
     assert_eq!(source["jsonData"]["timeInterval"], read("prometheus/prometheus.yml")["global"]["scrape_interval"]);
     let provider = &read("grafana/provisioning/dashboards/sluicegate.yaml")["providers"][0];
-    assert_eq!(provider["options"]["path"], "/var/lib/grafana/dashboards");
+    let compose = read("../compose.yaml");
+    let mount = format!("./observe/grafana/dashboards:{}:ro", provider["options"]["path"].as_str().unwrap());
+    let mounts = compose["services"]["grafana"]["volumes"].as_array().unwrap();
+    assert!(mounts.contains(&Value::from(mount)), "{mounts:?}");
 }
