@@ -28,6 +28,8 @@ pub enum Tool {
     Promtool,
     /// A `node_modules` folder with ioredis.
     NodeModules,
+    /// The client of Kubernetes, whose `kustomize` needs no cluster.
+    Kubectl,
 }
 
 impl Tool {
@@ -63,6 +65,7 @@ impl Tool {
             Self::Prometheus => "SLUICEGATE_PROMETHEUS",
             Self::Promtool => "SLUICEGATE_PROMTOOL",
             Self::NodeModules => "SLUICEGATE_NODE_MODULES",
+            Self::Kubectl => "SLUICEGATE_KUBECTL",
         }
     }
 }

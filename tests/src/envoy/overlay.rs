@@ -19,6 +19,7 @@ const RATE_LIMIT_FILTER: &str = "envoy/ratelimit-filter.yaml";
 pub struct Overlay {
     service_port: u16,
     upstream_port: u16,
+    service_cluster: Option<Value>,
     plugin: Option<Value>,
     stats_tags: Option<Value>,
     routes: Option<Value>,
@@ -43,6 +44,7 @@ impl Overlay {
         Self {
             service_port,
             upstream_port,
+            service_cluster: None,
             plugin: None,
             stats_tags: None,
             routes: None,
@@ -70,6 +72,13 @@ impl Overlay {
     pub fn plugin_text(mut self, configuration: &str) -> Self {
         self.plugin =
             Some(json!({ "@type": "type.googleapis.com/google.protobuf.StringValue", "value": configuration }));
+        self
+    }
+
+    /// Another cluster in place of `sluicegate`. Its endpoint is the service of the test.
+    #[must_use]
+    pub fn service_cluster(mut self, cluster: Value) -> Self {
+        self.service_cluster = Some(cluster);
         self
     }
 
@@ -165,6 +174,11 @@ impl Overlay {
             set(&mut config, &format!("{MANAGER}/route_config/virtual_hosts/0/routes"), routes.clone())?;
         }
 
+        if let Some(other) = &self.service_cluster {
+            let service = cluster(&mut config, "sluicegate")?;
+            *service = other.clone();
+            set(service, ENDPOINT_ADDRESS, json!("127.0.0.1"))?;
+        }
         set(cluster(&mut config, "sluicegate")?, ENDPOINT_PORT, json!(self.service_port))?;
         set(cluster(&mut config, "upstream")?, ENDPOINT_PORT, json!(self.upstream_port))?;
         for (part, patch) in &self.merges {
@@ -182,7 +196,8 @@ impl Overlay {
     }
 }
 
-/// The port of a cluster's one endpoint.
+/// The address and the port of a cluster's one endpoint.
+const ENDPOINT_ADDRESS: &str = "/load_assignment/endpoints/0/lb_endpoints/0/endpoint/address/socket_address/address";
 const ENDPOINT_PORT: &str = "/load_assignment/endpoints/0/lb_endpoints/0/endpoint/address/socket_address/port_value";
 
 fn cluster<'a>(config: &'a mut Value, name: &str) -> Result<&'a mut Value> {

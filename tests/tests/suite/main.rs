@@ -50,5 +50,6 @@ mod rate_limit_filter;
 mod rate_limit_service;
 
 mod envoy_file;
+mod manifests;
 
 mod observe;

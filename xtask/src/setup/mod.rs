@@ -6,6 +6,7 @@ mod clients;
 mod containers;
 mod debian_rust;
 mod envoy;
+mod kubectl;
 mod other_servers;
 mod prometheus;
 mod python;
@@ -34,6 +35,7 @@ pub(crate) struct TestTools {
     python: PathBuf,
     node_modules: PathBuf,
     prometheus: Prometheus,
+    kubectl: PathBuf,
     pub(crate) wasm_test_runner: PathBuf,
     /// Some 300 MB, so only for runs that test everything.
     browser: Option<Browser>,
@@ -56,6 +58,7 @@ impl TestTools {
         self.demo.apply(command);
         command.env("SLUICEGATE_PYTHON", &self.python).env("SLUICEGATE_NODE_MODULES", &self.node_modules);
         self.prometheus.apply(command);
+        command.env("SLUICEGATE_KUBECTL", &self.kubectl);
         if let Some(browser) = &self.browser {
             browser.apply(command);
         }
@@ -86,9 +89,10 @@ pub(crate) fn for_tests(workspace: &Workspace) -> Result<TestTools> {
     let demo = demo_tools(&tools)?;
     let clients = clients::find(&tools)?;
     let prometheus = prometheus::find(&tools)?;
+    let kubectl = kubectl::find(&tools)?;
     let wasm_test_runner = wasm_test_runner::find(workspace, &tools)?;
     let Clients { python, node_modules } = clients;
-    Ok(TestTools { demo, python, node_modules, prometheus, wasm_test_runner, browser: None })
+    Ok(TestTools { demo, python, node_modules, prometheus, kubectl, wasm_test_runner, browser: None })
 }
 
 /// With what only the long run needs.

@@ -32,7 +32,12 @@ impl Venv {
     }
 
     pub(super) fn python(&self) -> PathBuf {
-        self.path.join("bin/python")
+        self.program("python")
+    }
+
+    /// A program of the environment or of a package in it.
+    pub(super) fn program(&self, name: &str) -> PathBuf {
+        self.path.join("bin").join(name)
     }
 
     /// Installs `package` as `version` and gives the file or folder `name` that it brings.
