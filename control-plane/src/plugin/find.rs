@@ -1,4 +1,4 @@
-//! Finds the filter's configurations in a file: the file itself, an Envoy configuration, manifests of Istio.
+//! Finds the filter's configurations in a file: the file itself, an Envoy configuration, manifests of Istio and Envoy Gateway.
 
 use std::borrow::Cow;
 
@@ -36,6 +36,11 @@ fn search<'t>(tree: &'t Tree, found: &mut Vec<Plugin<'t>>) -> Result<(), (Locati
     // Istio's WasmPlugin.
     if let Some(plugin) = tree.get("pluginConfig").filter(|plugin| is_ours(plugin)) {
         found.push(Plugin { tree: Cow::Borrowed(plugin), inside: None });
+    }
+    // Envoy Gateway's EnvoyExtensionPolicy.
+    if let Some(wasm) = tree.get("wasm").filter(|wasm| matches!(wasm.node, Node::List(_))) {
+        let configs = wasm.children().filter_map(|plugin| plugin.get("config")).filter(|config| is_ours(config));
+        found.extend(configs.map(|config| Plugin { tree: Cow::Borrowed(config), inside: None }));
     }
     // Envoy's PluginConfig: a message within an `Any`, a `Struct` or a `StringValue`.
     if let Some(value) =

@@ -135,6 +135,12 @@ spec:
 kind: WasmPlugin
 spec: { pluginConfig: { another: plugin } }
 ---
+kind: EnvoyExtensionPolicy
+spec:
+  wasm:
+    - config: { another: plugin }
+    - config: { service: { cluster: c }, rules: [{ name: g, limits: [{ policy: ^apx, key: [host] }] }] }
+---
 static_resources:
   filters:
     - configuration:
@@ -147,6 +153,7 @@ static_resources:
 "#,
         &[
             "rules[0].limits[0].policy: rule r: the service has no policy logn (did you mean login?)",
+            "rules[0].limits[0].policy: rule g: the service has no policy apx (did you mean api?)",
             "rules[0].limits[0].policy: rule s: the service has no policy ap (did you mean api?)",
             "rules[0].limits[0].policy: rule t: the service has no policy lgin (did you mean login?)",
         ],
