@@ -60,9 +60,9 @@ fn duration_s(config: &Value) -> u64 {
 /// Whether these pods are chosen by a selector of `matchLabels` alone.
 fn selects(selector: &Value, rendered: &Rendered) -> bool {
     let labels = rendered.deployment().pointer(LABELS).unwrap();
-    selector.as_object().is_some_and(|wanted| {
-        !wanted.is_empty() && wanted.iter().all(|(name, value)| labels.get(name) == Some(value))
-    })
+    selector
+        .as_object()
+        .is_some_and(|wanted| !wanted.is_empty() && wanted.iter().all(|(name, value)| labels.get(name) == Some(value)))
 }
 
 fn container(rendered: &Rendered) -> &Value {
@@ -133,7 +133,9 @@ fn ports_are_those_of_the_configuration() {
 fn policies_admit_proxies_and_monitoring_and_reach_the_store() {
     for rendered in Rendered::all() {
         let policies: Vec<_> = rendered.of_kind("NetworkPolicy").collect();
-        let rules = |direction: &str| policies.iter().flat_map(move |policy| policy["spec"][direction].as_array()).flatten();
+        let rules = |direction: &'static str| {
+            policies.iter().flat_map(move |policy| policy["spec"][direction].as_array()).flatten()
+        };
         let ports = |rule: &Value| list(&rule["ports"]).iter().map(|entry| entry["port"].clone()).collect::<Vec<_>>();
         let admitted: Vec<_> = rules("ingress").flat_map(ports).collect();
         assert!(admitted.contains(&json!("admin")), "{}: {admitted:?}", rendered.folder);

@@ -58,7 +58,8 @@ fn envoy_gateways_cluster_is_that_of_the_pods() {
     assert_eq!(endpoint["socket_address"], json!({ "address": host, "port_value": port }));
     // Both policies are of the one gateway, in its namespace.
     let gateway = rendered.named("Gateway", "eg");
-    let target = json!({ "group": "gateway.networking.k8s.io", "kind": "Gateway", "name": gateway["metadata"]["name"] });
+    let target =
+        json!({ "group": "gateway.networking.k8s.io", "kind": "Gateway", "name": gateway["metadata"]["name"] });
     let patch = rendered.named("EnvoyPatchPolicy", "sluicegate");
     assert_eq!((&policy["spec"]["targetRefs"], &patch["spec"]["targetRef"]), (&json!([target]), &target));
     for document in [policy, patch] {

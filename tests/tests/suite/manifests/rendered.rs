@@ -17,7 +17,8 @@ pub(super) struct Rendered {
 
 impl Rendered {
     pub(super) fn of(folder: &'static str) -> Self {
-        let output = Command::new(Tool::Kubectl.path().unwrap()).arg("kustomize").arg(repository(folder)).output().unwrap();
+        let output =
+            Command::new(Tool::Kubectl.path().unwrap()).arg("kustomize").arg(repository(folder)).output().unwrap();
         // It warns of deprecated fields there.
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success() && said.is_empty(), "{folder}: {said}");

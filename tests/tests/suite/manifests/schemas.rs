@@ -9,7 +9,8 @@ use serde_json::{Map, Value, json};
 use sluicegate_tests::repository;
 
 /// Without these nothing is tested.
-const REQUIRED: [&str; 2] = ["extensions.istio.io/v1alpha1 WasmPlugin", "gateway.envoyproxy.io/v1alpha1 EnvoyExtensionPolicy"];
+const REQUIRED: [&str; 2] =
+    ["extensions.istio.io/v1alpha1 WasmPlugin", "gateway.envoyproxy.io/v1alpha1 EnvoyExtensionPolicy"];
 
 const FIX: &str = "put Istio's and Envoy Gateway's definitions into ../shared/schemas beside the repository, or where \
      SLUICEGATE_SCHEMAS says: wasmplugin-crd.yaml with the WasmPlugin of \
@@ -25,7 +26,9 @@ impl Schemas {
         let folder = env::var_os("SLUICEGATE_SCHEMAS").map_or_else(|| repository("../shared/schemas"), PathBuf::from);
         let files = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}: {FIX}", folder.display()));
         let mut schemas = BTreeMap::new();
-        for file in files.map(|entry| entry.unwrap().path()).filter(|path| path.extension().is_some_and(|e| e == "yaml")) {
+        for file in
+            files.map(|entry| entry.unwrap().path()).filter(|path| path.extension().is_some_and(|e| e == "yaml"))
+        {
             let documents: Vec<Value> = serde_saphyr::from_multiple(&fs::read_to_string(&file).unwrap()).unwrap();
             for definition in documents.iter().filter(|document| document["kind"] == "CustomResourceDefinition") {
                 let (group, kind) = (&definition["spec"]["group"], &definition["spec"]["names"]["kind"]);
@@ -58,7 +61,8 @@ impl Schemas {
 /// What every resource has besides is the API server's own.
 fn root(schema: &Value) -> Value {
     let mut schema = closed(schema);
-    let own = json!({ "apiVersion": { "type": "string" }, "kind": { "type": "string" }, "metadata": { "type": "object" } });
+    let own =
+        json!({ "apiVersion": { "type": "string" }, "kind": { "type": "string" }, "metadata": { "type": "object" } });
     let properties = schema["properties"].as_object_mut().unwrap();
     properties.extend(own.as_object().unwrap().clone());
     schema
@@ -71,8 +75,11 @@ fn closed(schema: &Value) -> Value {
     let mut members = members.clone();
     let open = members.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(true));
     if let Some(Value::Object(properties)) = members.get_mut("properties") {
-        let defaults: Vec<String> =
-            properties.iter().filter(|(_, field)| field.get("default").is_some()).map(|(name, _)| name.clone()).collect();
+        let defaults: Vec<String> = properties
+            .iter()
+            .filter(|(_, field)| field.get("default").is_some())
+            .map(|(name, _)| name.clone())
+            .collect();
         properties.values_mut().for_each(|field| *field = closed(field));
         // Defaults are filled in before anything is required.
         if let Some(Value::Array(required)) = members.get_mut("required") {
