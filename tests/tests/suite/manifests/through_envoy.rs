@@ -30,6 +30,7 @@ struct World {
     envoy: Envoy,
     service: Service,
     _upstream: Upstream,
+    _files: Files,
     _redis: Redis,
 }
 
@@ -45,7 +46,7 @@ async fn start(rendered: &Rendered, overlay: impl FnOnce(Overlay) -> Overlay) ->
     let plugin = plugin_text(rendered.plugin().unwrap().1);
     let plain = Overlay::new(service.port(), upstream.port()).plugin_text(&plugin);
     let envoy = Envoy::start(&overlay(plain)).await.unwrap();
-    World { envoy, service, _upstream: upstream, _redis: redis }
+    World { envoy, service, _upstream: upstream, _files: files, _redis: redis }
 }
 
 async fn log_in(world: &World) -> Answer {
@@ -73,7 +74,7 @@ async fn assert_limits(rendered: &Rendered, world: &World) {
     assert_eq!((denied.status, denied.reason()), (429, Some("over_limit")), "{denied:?}");
     let wait: u64 = denied.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=60).contains(&wait), "{wait}");
-    assert!(denied.header("ratelimit").unwrap().contains("\"burst\";r=0"), "{denied:?}");
+    assert!(denied.header("ratelimit").unwrap().contains("\"login.burst\";r=0"), "{denied:?}");
 
     // All asked of the cluster by that name.
     let cluster = text(&rendered.plugin().unwrap().1["service"]["cluster"]);
