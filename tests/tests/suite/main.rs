@@ -53,3 +53,6 @@ mod envoy_file;
 mod manifests;
 
 mod observe;
+
+mod doc_samples;
+mod ratelimit_migration;

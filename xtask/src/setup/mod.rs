@@ -98,7 +98,10 @@ pub(crate) fn for_tests(workspace: &Workspace) -> Result<TestTools> {
 /// With what only the long run needs.
 pub(crate) fn for_all_tests(workspace: &Workspace) -> Result<TestTools> {
     let tools = for_tests(workspace)?;
-    let browser = browser::find(&ToolsDir::open(&workspace.root)?)?;
+    let dir = ToolsDir::open(&workspace.root)?;
+    let browser = browser::find(&dir)?;
+    // Samples in the documents; some 200 MB.
+    apt::ensure("javac", "default-jdk-headless", &dir)?;
     Ok(TestTools { browser: Some(browser), ..tools })
 }
 
