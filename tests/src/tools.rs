@@ -54,7 +54,9 @@ impl Tool {
         Ok(path)
     }
 
-    const fn variable(self) -> &'static str {
+    /// The environment variable that names its path.
+    #[must_use]
+    pub const fn variable(self) -> &'static str {
         match self {
             Self::Service => "SLUICEGATE_BIN",
             Self::FilterWasm => "SLUICEGATE_FILTER_WASM",
