@@ -28,11 +28,11 @@ pub(super) struct RawConfig {
     /// TLS on the data plane; without, it is plain.
     #[serde(default, deserialize_with = "present")]
     pub(super) tls: Option<Spanned<RawServerTls>>,
-    /// Connections to the data plane at once.
+    /// Connections to the data plane at once. 10000 without.
     #[serde(default, deserialize_with = "present")]
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub(super) max_connections: Option<Spanned<u32>>,
-    /// Whether several processes may listen on the same port.
+    /// Whether several processes may listen on the same port. False without.
     #[serde(default, deserialize_with = "present")]
     pub(super) reuse_port: Option<Spanned<bool>>,
     /// The listener for everything else.

@@ -114,8 +114,9 @@ pub(super) struct KeyPart;
 pub(super) struct UnknownDomain;
 
 inline! {
-    Name = "Name", { "type": "string", "pattern": "^[A-Za-z0-9_.-]{1,64}$" };
+    Name = "Name", { "title": "1 to 64 of A-Z a-z 0-9 _ . -", "type": "string", "pattern": "^[A-Za-z0-9_.-]{1,64}$" };
     Duration = "Duration", {
+        "title": "a duration, such as 20ms, 1.5s or 7d",
         "type": "string",
         "pattern": r"^[0-9]+(\.[0-9]+)?(ms|s|m|h|d)$|\$\{",
     };
@@ -139,7 +140,13 @@ inline! {
             { "type": "string" },
             {
                 "type": "object",
-                "properties": { "entry": { "type": "string" }, "secret": { "type": "boolean" } },
+                "properties": {
+                    "entry": { "description": "The entry's key.", "type": "string" },
+                    "secret": {
+                        "description": "Keep a digest instead of the value. False without.",
+                        "type": "boolean",
+                    },
+                },
                 "required": ["entry"],
                 "additionalProperties": false,
             },

@@ -8,13 +8,16 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 
 use super::{Block, Role, same_output};
 use crate::Process;
 
 /// How long a page may take.
 const DEADLINE: Duration = Duration::from_secs(120);
+
+/// How many faults are told at once: what follows the first is often its consequence.
+const FAULTS: usize = 8;
 
 /// One thing that the bash does.
 struct Step<'a> {
@@ -37,9 +40,12 @@ pub(super) async fn run(page: &Path, blocks: &[&Block], mut shell: Command, fold
     let exited = process.exited(DEADLINE).await;
     process.kill();
 
-    for (number, step) in steps.iter().enumerate() {
-        step.judge(number, folder, &process).with_context(|| format!("{}:{}", page.display(), step.line))?;
-    }
+    let faults = steps.iter().enumerate().filter_map(|(number, step)| {
+        let fault = step.judge(number, folder).err()?;
+        Some(format!("{}:{}: {fault}", page.display(), step.line))
+    });
+    let faults: Vec<_> = faults.take(FAULTS).collect();
+    ensure!(faults.is_empty(), "{}\n{}", faults.join("\n"), process.log_tail());
     ensure!(exited?.success(), "{}: bash failed\n{}", page.display(), process.log_tail());
     Ok(())
 }
@@ -98,11 +104,10 @@ impl Step<'_> {
         }
     }
 
-    fn judge(&self, number: usize, folder: &Path, process: &Process) -> Result<()> {
+    fn judge(&self, number: usize, folder: &Path) -> Result<()> {
         let said = |kind| fs::read_to_string(file(folder, number, kind)).unwrap_or_default();
         let Ok(status) = fs::read_to_string(file(folder, number, "status")) else {
-            let (text, said, log) = (self.text(), said("said"), process.log_tail());
-            bail!("failed, or took too long:\n{text}\n--- it said ---\n{said}\n{log}");
+            bail!("failed, took too long, or had no turn:\n{}\n--- it said ---\n{}", self.text(), said("said"));
         };
         let Action::Show { command, output } = self.action else { return Ok(()) };
         let real = said("kept");

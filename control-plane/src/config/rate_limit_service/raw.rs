@@ -19,7 +19,7 @@ use crate::config::schema;
 pub(in crate::config) struct RawRateLimitService {
     /// For each domain its mappings: the first that matches a descriptor counts.
     pub(super) domains: Spanned<BTreeMap<String, Spanned<Vec<Spanned<RawMapping>>>>>,
-    /// What becomes of a request for another domain: allow (without), or error.
+    /// What becomes of a request for another domain: allow, or error. `allow` without.
     #[serde(default, deserialize_with = "present")]
     #[cfg_attr(test, schemars(with = "Option<schema::UnknownDomain>"))]
     pub(super) unknown_domain: Option<Spanned<String>>,

@@ -95,8 +95,16 @@ named! {
         "minimum": 0,
         "maximum": sluicegate_wire::Cost::MAX.tokens(),
     });
-    Regex = "Regex", |_generator| json_schema!({ "type": "string", "maxLength": Pattern::MAX_BYTES });
-    HeaderName = "HeaderName", |_generator| json_schema!({ "type": "string", "pattern": "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$" });
+    Regex = "Regex", |_generator| json_schema!({
+        "description": "A regular expression.",
+        "type": "string",
+        "maxLength": Pattern::MAX_BYTES,
+    });
+    HeaderName = "HeaderName", |_generator| json_schema!({
+        "description": "A header's name.",
+        "type": "string",
+        "pattern": "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$",
+    });
     True = "True", |_generator| json_schema!({ "const": true });
     Timeout = "Timeout", |_generator| json_schema!({
         "description": "From 1ms to 60s, such as 25ms or 1s.",
@@ -126,7 +134,7 @@ named! {
         "anyOf": [{ "type": "string", "minLength": 1 }, generator.subschema_for::<Vec<String>>()],
     });
     RawMissing<'_> = "Missing", |generator| json_schema!({
-        "description": "What becomes of a request without the value. Sent several times it counts as missing; then `skip` is as `shared`.",
+        "description": "What becomes of a request without the value. Sent several times it counts as missing; then `skip` is as `shared`. `shared` without.",
         "anyOf": [{ "enum": MISSING }, generator.subschema_for::<RawMissingValue<'_>>()],
     });
     RawSource<'_> = "Source", |generator| source(generator, &[]);
@@ -140,8 +148,10 @@ named! {
 /// A word, or an object with one of the fields and any of `others`.
 fn source(generator: &mut SchemaGenerator, others: &[(&str, Value)]) -> Schema {
     let text = |description: &str| json!({ "description": description, "type": "string" });
+    let mut header = generator.subschema_for::<HeaderName>();
+    header.insert("description".to_owned(), json!("A header, by its name."));
     let mut properties = json!({
-        "header": generator.subschema_for::<HeaderName>(),
+        "header": header,
         "cookie": text("A cookie, decoded."),
         "query": text("A parameter of the query, decoded."),
         "path_segment": {

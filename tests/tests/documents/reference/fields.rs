@@ -55,6 +55,11 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
+    /// The two drafts of JSON Schema have a word each for it.
+    fn definition(&self, name: &str) -> &'a Value {
+        self.root.get("$defs").or_else(|| self.root.get("definitions")).map_or(&Value::Null, |all| &all[name])
+    }
+
     fn section(&mut self, path: &str, object: &'a Value) -> Result<Section, String> {
         let required: Vec<_> = object["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let fields = properties(object).map(|(name, schema)| {
@@ -70,20 +75,27 @@ impl<'a> Reader<'a> {
     }
 
     fn field(&mut self, path: String, schema: &'a Value, required: bool) -> Result<Field, String> {
-        let description = text(schema, "description");
+        // What a definition says of itself goes for a field that says nothing.
+        let target = reference(schema).map(|name| self.definition(name));
+        let own = text(schema, "description");
+        let description = if own.is_empty() { target.map_or("", |target| text(target, "description")) } else { own };
         if description.is_empty() {
             return Err(format!("{path} has no description"));
         }
         let (meaning, default) = split(description);
         let default = if required { Some("required".to_owned()) } else { default };
-        let kind = self.kind(&path, schema, true)?;
+        let kind = match target {
+            // Its description is the field's already.
+            Some(target) if own.is_empty() && !holds_fields(target) => self.kind(&path, target, true)?,
+            _ => self.kind(&path, schema, true)?,
+        };
         Ok(Field { kind, default, meaning, path })
     }
 
-    /// The kind of value. `told` says that what the schema describes itself as is told elsewhere.
+    /// The kind of value. `told` says that the schema's description is told elsewhere.
     fn kind(&mut self, path: &str, schema: &'a Value, told: bool) -> Result<String, String> {
         if let Some(name) = reference(schema) {
-            let target = &self.root[if self.root.get("$defs").is_some() { "$defs" } else { "definitions" }][name];
+            let target = self.definition(name);
             return match self.places.get(name) {
                 Some(place) => Ok(link("as", place)),
                 None if holds_fields(target) => {
@@ -195,7 +207,8 @@ fn split(description: &str) -> (String, Option<String>) {
 
 /// Words such as `Nothing` begin a sentence; other defaults are as they stand.
 fn lower_word(default: &str) -> String {
-    let word = default.chars().all(|letter| letter.is_ascii_alphabetic() || " '".contains(letter));
+    let word = default.chars().all(|letter| letter.is_ascii_alphabetic() || " '".contains(letter))
+        && default.chars().skip(1).any(|letter| letter.is_ascii_lowercase());
     if word { lower(default) } else { default.to_owned() }
 }
 
@@ -211,6 +224,7 @@ fn bounds(schema: &Value) -> Option<String> {
     };
     range("minimum", "maximum", "")
         .or_else(|| range("minItems", "maxItems", " of them"))
+        .or_else(|| Some("not empty".to_owned()).filter(|_| schema["minLength"] == 1))
         .or_else(|| range("minLength", "maxLength", " characters"))
 }
 

@@ -11,7 +11,10 @@ pub(super) fn markdown(sections: &[Section]) -> String {
 fn section(section: &Section) -> String {
     let mut text = String::new();
     if !section.path.is_empty() {
-        let _ = write!(text, "\n## `{}`\n\n{}\n", section.path, section.meaning);
+        let _ = write!(text, "\n## `{}`\n", section.path);
+    }
+    if !section.path.is_empty() && !section.meaning.is_empty() {
+        let _ = write!(text, "\n{}\n", section.meaning);
     }
     if let Some(forms) = &section.forms {
         let _ = write!(text, "\n{forms}\n");
