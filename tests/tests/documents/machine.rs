@@ -46,13 +46,12 @@ impl Machine {
     pub(crate) fn shell(&self, folder: &Path) -> Result<Command> {
         let mut command = Command::new("unshare");
         command.args(privileges()?).args(NAMESPACES).args(["sh", "-c", START, "sh"]).current_dir(folder);
+        let real = env::var_os("PATH").context("PATH is not set")?;
         let mut path = OsString::from(self.folder.path());
-        for next in env::var_os("PATH").iter() {
-            path.push(":");
-            path.push(next);
-        }
-        command.env("PATH", &path).env("HOME", folder).env("TZ", "UTC");
-        command.env("REAL_PATH", env::var_os("PATH").unwrap_or_default());
+        path.push(":");
+        path.push(&real);
+        // Programs that stand in start the real ones by `REAL_PATH`.
+        command.env("PATH", path).env("REAL_PATH", real).env("HOME", folder).env("TZ", "UTC");
         for tool in [Tool::Service, Tool::FilterWasm, Tool::Envoy] {
             command.env(tool.variable(), fs::canonicalize(tool.path()?)?);
         }

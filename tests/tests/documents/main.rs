@@ -2,15 +2,16 @@
 //! page shows. `CONTRIBUTING.md` has the rules that pages are written by.
 
 mod checkout;
+mod links;
 mod machine;
 mod reference;
 mod rules;
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{cmp::Reverse, fs, path::PathBuf, process::ExitCode};
 
 use anyhow::Result;
 use libtest_mimic::{Arguments, Failed, Trial};
-use sluicegate_tests::{Page, Place};
+use sluicegate_tests::{Page, Place, repository};
 
 use crate::{checkout::Checkout, machine::Machine};
 
@@ -22,7 +23,10 @@ fn main() -> ExitCode {
     arguments.test_threads = arguments.test_threads.or(Some(AT_ONCE));
     let mut trials = rules::trials();
     trials.extend(reference::trials());
-    let paths = Page::paths().expect("a folder of pages");
+    trials.push(links::trial());
+    let mut paths = Page::paths().expect("a folder of pages");
+    // The longest first, so that none is left alone at the end.
+    paths.sort_by_key(|path| Reverse(fs::metadata(repository("").join(path)).map_or(0, |data| data.len())));
     trials.extend(paths.into_iter().map(|path| {
         let name = path.display().to_string();
         Trial::test(name, move || run(path).map_err(|error| Failed::from(format!("{error:?}"))))

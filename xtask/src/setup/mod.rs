@@ -65,6 +65,9 @@ impl TestTools {
     }
 }
 
+/// What the pages of the documentation run, and what runs them, each with its package.
+const FOR_PAGES: [(&str, &str); 3] = [("curl", "curl"), ("ip", "iproute2"), ("unshare", "util-linux")];
+
 /// All that any command needs.
 pub(crate) fn everything(workspace: &Workspace) -> Result<TestTools> {
     for_lint(workspace)?;
@@ -86,6 +89,9 @@ pub(crate) fn for_demo(workspace: &Workspace) -> Result<DemoTools> {
 
 pub(crate) fn for_tests(workspace: &Workspace) -> Result<TestTools> {
     let tools = ToolsDir::open(&workspace.root)?;
+    for (program, package) in FOR_PAGES {
+        apt::ensure(program, package, &tools)?;
+    }
     let demo = demo_tools(&tools)?;
     let clients = clients::find(&tools)?;
     let prometheus = prometheus::find(&tools)?;
