@@ -89,16 +89,45 @@ impl Project {
 
     /// `docker compose WORDS`, and what it printed.
     pub(crate) fn compose(&self, words: &[&str]) -> Result<String> {
+        let compose = self.compose_words()?;
+        let mut command = Command::new(&compose[0]);
+        self.environment(command.args(&compose[1..]).args(words).current_dir(repository(".")));
+        output(&mut command)
+    }
+
+    /// How compose is called for this project: a program and its first arguments.
+    pub(crate) fn compose_words(&self) -> Result<Vec<String>> {
         let compose = env::var("SLUICEGATE_COMPOSE")
             .context("SLUICEGATE_COMPOSE is not set: run `cargo xtask test --compose`, which sets it")?;
-        let mut program = compose.split(' ');
-        let mut command = Command::new(program.next().unwrap_or("docker-compose"));
-        command.args(program).args(["--project-name", &self.name]).args(words).current_dir(repository("."));
-        command.env("ENVOY_PORT", self.envoy.number().to_string());
-        command.env("DATA_PORT", self.data.number().to_string());
-        command.env("ADMIN_PORT", self.admin.number().to_string());
-        command.env("PROMETHEUS_PORT", self.prometheus.number().to_string());
-        output(&mut command)
+        let (program, rest) = compose.split_once(' ').unwrap_or((&compose, ""));
+        let mut words = vec![resolved(program)];
+        words.extend(rest.split_terminator(' ').map(str::to_owned));
+        words.extend(["--project-name".to_owned(), self.name.clone()]);
+        Ok(words)
+    }
+
+    /// Tells compose the project's ports.
+    pub(crate) fn environment(&self, command: &mut Command) {
+        for (variable, _, port) in self.ports() {
+            command.env(variable, port.number().to_string());
+        }
+    }
+
+    /// A text that names the ports of `compose.yaml`, with this project's in their place.
+    pub(crate) fn at_its_ports(&self, text: &str) -> String {
+        self.ports().iter().fold(text.to_owned(), |text, (_, usual, port)| {
+            text.replace(&format!("127.0.0.1:{usual}"), &format!("127.0.0.1:{}", port.number()))
+        })
+    }
+
+    /// Each port with the variable that sets it and what it is otherwise.
+    fn ports(&self) -> [(&'static str, u16, &Port); 4] {
+        [
+            ("ENVOY_PORT", 10_000, &self.envoy),
+            ("DATA_PORT", 8080, &self.data),
+            ("ADMIN_PORT", 8081, &self.admin),
+            ("PROMETHEUS_PORT", 9090, &self.prometheus),
+        ]
     }
 
     /// Takes everything down, and sees that nothing is left.
@@ -164,6 +193,13 @@ pub(crate) fn step(what: &str) {
 /// `docker WORDS`, and what it printed.
 pub(crate) fn docker(words: &[&str]) -> Result<String> {
     output(Command::new("docker").args(words))
+}
+
+/// The path of a program, so that it is the same under another `PATH`.
+fn resolved(program: &str) -> String {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let found = env::split_paths(&path).map(|folder| folder.join(program)).find(|program| program.is_file());
+    found.map_or_else(|| program.to_owned(), |program| program.display().to_string())
 }
 
 fn output(command: &mut Command) -> Result<String> {

@@ -121,7 +121,7 @@ impl Image {
         fs::create_dir_all(&context).with_context(|| format!("creating {}", context.display()))?;
         fs::write(context.join("Dockerfile"), self.dockerfile).context("writing a Dockerfile")?;
         let more = match self.content {
-            Content::None => context.clone(),
+            Content::None => PathBuf::new(),
             Content::Rust => PathBuf::from(process::output(Command::new("rustc").args(["--print", "sysroot"]))?.trim()),
             Content::Envoy => envoy::find(tools)?.canonicalize()?.parent().context("envoy is in no folder")?.to_owned(),
         };
@@ -134,8 +134,8 @@ impl Image {
     }
 }
 
-/// A context of two folders into an image. The network is the machine's, whatever its resolver is.
-const PIPE: &str = "set -o pipefail; tar -c -C \"$1\" . -C \"$2\" --exclude=./share --exclude=__pycache__ . \
+/// A context of one folder or two into an image. The network is the machine's, whatever its resolver is.
+const PIPE: &str = "set -o pipefail; tar -c --exclude=./share --exclude=__pycache__ -C \"$1\" . ${2:+-C \"$2\" .} \
     | docker build --network host --tag \"$3\" --label \"$4\" -";
 
 fn make_base(containers: &Containers, tools: &ToolsDir, step: &Step) -> Result<()> {
