@@ -10,7 +10,8 @@ const OURS: [&str; 3] = [".rs", ".lua", ".md"];
 
 pub(super) fn check(tree: &Tree) -> Vec<String> {
     let mut findings = Vec::new();
-    for document in DOCUMENTS {
+    let pages = tree.with_extension(&["md"]).map(|(path, _)| path).filter(|path| path.starts_with("docs/"));
+    for document in DOCUMENTS.into_iter().chain(pages) {
         let Some(text) = tree.get(document) else {
             findings.push(format!("{document}: does not exist"));
             continue;
@@ -39,6 +40,8 @@ fn links(line: &str) -> impl Iterator<Item = &str> {
 }
 
 fn is_missing(tree: &Tree, word: &str) -> bool {
+    // From a folder of documents; that a link leads from there is for the tests of the pages to see.
+    let word = word.trim_start_matches("../");
     let plain = word.chars().all(|c| c.is_ascii_alphanumeric() || "._-/".contains(c));
     if !plain || word.starts_with('/') || MADE.iter().any(|made| word.starts_with(made)) {
         return false;
@@ -89,6 +92,19 @@ mod tests {
             &[],
         );
         check_line("```\n`filter/gone.rs`\n```", &[]);
+    }
+
+    #[test]
+    fn pages_of_the_documentation_are_documents() {
+        let line = "`envoy/gone.yaml`, [other](page.md), [up](../README.md)";
+        let tree = Tree::of(&[
+            ("README.md", ""),
+            ("ARCHITECTURE.md", ""),
+            ("CONTRIBUTING.md", ""),
+            ("docs/page.md", line),
+            ("envoy/envoy.yaml", ""),
+        ]);
+        assert_eq!(check(&tree), ["docs/page.md:1: envoy/gone.yaml does not exist"]);
     }
 
     #[test]
