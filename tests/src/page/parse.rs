@@ -28,7 +28,9 @@ pub(super) fn blocks(text: &str) -> Result<Vec<Block>> {
             blocks.push(Block { line: index + 1, place: Place::Here, role: Role::Commands(body) });
         } else if let Some(comment) = comment(trimmed) {
             tags.comments.push(comment);
-        } else if let Some(language) = trimmed.strip_prefix("```") {
+        } else if let Some(info) = trimmed.strip_prefix("```") {
+            // What follows the language tells blocks of a page apart, for tests of its own.
+            let language = info.split_whitespace().next().unwrap_or_default();
             let indent = line.len() - trimmed.len();
             let body = body(&mut lines, indent, "```").with_context(at_line)?;
             let (place, role) = std::mem::take(&mut tags).apply(language, body).with_context(at_line)?;

@@ -8,7 +8,7 @@ use regex_lite::Regex;
 /// A command and the output that the page shows for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shown {
-    /// The command, of several lines where those after the first begin with `> `.
+    /// The command. It goes on in lines that begin with `> `, and after a `\` at its end.
     pub command: String,
     /// The output.
     pub output: String,
@@ -26,7 +26,8 @@ pub(super) fn commands(block: &str) -> Result<Vec<Shown>> {
             continue;
         }
         let Some(last) = commands.last_mut() else { break };
-        match line.strip_prefix("> ") {
+        let more = if last.command.ends_with('\\') { Some(line) } else { line.strip_prefix("> ") };
+        match more {
             Some(more) if last.output.is_empty() => last.command.extend(["\n", more]),
             _ => last.output.extend([line, "\n"]),
         }

@@ -57,6 +57,7 @@ fn blocks() {
 fn uncovered() {
     for (text, words) in [
         ("```bash\nls\n```\n", "bash"),
+        ("```zsh title\nls\n```\n", "zsh"),
         ("\n```\nls\n```\n", "line 2"),
         ("```sh\nls\n", "no end"),
         ("```console\nls\n```\n", "begins with"),
@@ -135,7 +136,8 @@ fn other_output() {
 fn one_bash() {
     run("```sh\nmkdir -p other; cd other; name=value\n```\n<!-- file: d/x.yaml -->\n```yaml\nstore: { timeout: 25ms }\n```\n\
          ```console\n$ cat ../d/x.yaml; echo $name\nstore: { timeout: 500ms }\nvalue\n$ cat gone\ncat: gone: ...\n$ echo $?\n1\n\
-         $ for n in 1 2; do\n>   echo $n\n> done\n1\n2\n```\n")
+         $ for n in 1 2; do\n>   echo $n\n> done\n1\n2\n\
+         $ echo a \\\n    b\na b\n```\n")
     .unwrap();
 }
 
