@@ -8,11 +8,19 @@ mod images;
 mod outages;
 mod project;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use project::Project;
 
 #[tokio::main]
 async fn main() -> Result<()> {
+    tokio::select! {
+        done = run() => done,
+        // What is up is taken down on the way out.
+        _ = tokio::signal::ctrl_c() => bail!("interrupted"),
+    }
+}
+
+async fn run() -> Result<()> {
     let mut project = Project::up().await?;
     images::hold_what_they_should(&project)?;
     images::run_without_rights(&project)?;

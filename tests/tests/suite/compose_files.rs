@@ -43,7 +43,6 @@ fn the_projects_proxy_is_the_demos_at_other_addresses() {
     }
     let service = copy.pointer_mut(&format!("{clusters}/0")).unwrap();
     assert_eq!(take(service, "health_checks")[0]["http_health_check"]["path"], "/readyz");
-    take(service, "dns_refresh_rate");
     let filter = "/static_resources/listeners/0/filter_chains/0/filters/0/typed_config/http_filters/0/typed_config/\
         config/vm_config/code/local/filename";
     replace(&mut copy, filter, json!("target/sluicegate_filter.wasm"));

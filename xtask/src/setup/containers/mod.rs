@@ -10,7 +10,7 @@ use std::{env, ffi::OsString, path::PathBuf, process::Command};
 use anyhow::Result;
 
 use self::{command_line::CommandLine, engine::Engine};
-use crate::{tools_dir::ToolsDir, workspace::Workspace};
+use crate::{process, tools_dir::ToolsDir, workspace::Workspace};
 
 /// An engine that has all images that the project starts from. Dropped, one that was started for this ends.
 pub(crate) struct Containers {
@@ -25,6 +25,7 @@ impl Containers {
         let engine = Engine::find(tools)?;
         let command_line = CommandLine::find(tools)?;
         let containers = Self { bin: tools.join("bin"), command_line, engine };
+        containers.remove_leftovers()?;
         stand_ins::ensure_all(&containers, workspace, tools)?;
         Ok(containers)
     }
@@ -38,6 +39,19 @@ impl Containers {
         // The builder that the Dockerfiles are written for; newer command lines have no other.
         command.env("DOCKER_BUILDKIT", "1").env("COMPOSE_DOCKER_CLI_BUILD", "1");
         self.engine.apply(command);
+    }
+
+    /// What a run left that was killed: our engine would start it again.
+    fn remove_leftovers(&self) -> Result<()> {
+        if !self.engine.is_ours() {
+            return Ok(());
+        }
+        let left = process::output(&mut self.docker(&["ps", "--all", "--quiet"]))?;
+        let left: Vec<_> = left.lines().collect();
+        if !left.is_empty() {
+            process::output(&mut self.docker(&[&["rm", "--force"], left.as_slice()].concat()))?;
+        }
+        process::output(&mut self.docker(&["network", "prune", "--force"])).map(drop)
     }
 
     /// `docker ARGUMENTS`.
