@@ -23,7 +23,7 @@ pub(crate) fn hold_what_they_should(project: &Project) -> Result<()> {
     ensure!(bytes < SERVICE_LIMIT_BYTES, "{SERVICE} has {bytes} bytes");
 
     let tag = format!("{}-filter", project.network("image"));
-    docker(&["build", "--quiet", "--file", "filter/Dockerfile", "--tag", &tag, &root()])?;
+    docker(&["build", "--quiet", "--file", "filter/Dockerfile", "--tag", &tag, "."])?;
     let filter = inspect(&tag)?;
     let layers = filter["RootFS"]["Layers"].as_array().context("an image without layers")?.len();
     ensure!(layers == 1, "Istio reads the last of {layers} layers; one is the surest");
@@ -66,10 +66,6 @@ pub(crate) fn run_without_rights(project: &Project) -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn root() -> String {
-    sluicegate_tests::repository(".").display().to_string()
 }
 
 fn inspect(image: &str) -> Result<Value> {

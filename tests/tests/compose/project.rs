@@ -190,9 +190,9 @@ pub(crate) fn step(what: &str) {
     eprintln!("compose: {what}");
 }
 
-/// `docker WORDS`, and what it printed.
+/// `docker WORDS` in the root of the repository, and what it printed.
 pub(crate) fn docker(words: &[&str]) -> Result<String> {
-    output(Command::new("docker").args(words))
+    output(Command::new("docker").args(words).current_dir(repository(".")))
 }
 
 /// The path of a program, so that it is the same under another `PATH`.
