@@ -21,7 +21,7 @@ fn main() -> io::Result<()> {
                 for _ in 0..threads {
                     scope.spawn(|| {
                         for name in names.iter().cycle().take(CHECKS as usize) {
-                            top.record(&policy, name, Outcome::Taken, Instant::now());
+                            top.record(&policy, name, Outcome::Taken, 1, Instant::now());
                         }
                     });
                 }

@@ -1,6 +1,7 @@
 //! From a check to a take, and from what was taken to an answer.
 
 mod charge;
+mod lease;
 mod plan;
 
 use std::{
@@ -19,6 +20,7 @@ use crate::{
     top::Top,
 };
 use charge::Stamps;
+pub use lease::{LeaseError, Unleasable};
 use plan::Plan;
 
 /// Decides checks.
@@ -96,7 +98,7 @@ impl Limiter {
         plan.count(&answer.results, took);
         let now = (asked + took).into_std();
         for (charge, outcome) in plan.outcomes(&answer) {
-            self.top.record(charge.policy.name(), charge.keys.subject(), outcome, now);
+            self.top.record(charge.policy.name(), charge.keys.subject(), outcome, 1, now);
         }
         Ok(answer)
     }

@@ -1,6 +1,7 @@
 //! What the Sluicegate filter and the control service say to each other.
 //!
-//! One request is a [`CheckRequest`]; one answer is a [`CheckAnswer`] or a [`Problem`]. Both sides ignore unknown
+//! One request is a [`CheckRequest`]; one answer is a [`CheckAnswer`] or a [`Problem`]. A [`LeaseRequest`] takes tokens in
+//! advance. Both sides ignore unknown
 //! fields, so that mixed versions work during a rolling upgrade. Every header value that either program sends comes
 //! from [`header`], and every subject becomes a key through [`Subject::encode`].
 #![forbid(unsafe_code)]
@@ -8,6 +9,7 @@
 mod check;
 mod cost;
 pub mod header;
+mod lease;
 mod name;
 mod problem;
 mod subject;
@@ -17,6 +19,7 @@ pub use check::{
     shadow_denial,
 };
 pub use cost::{Cost, CostError};
+pub use lease::{Bounded, BoundedError, LeaseAnswer, LeaseMs, LeaseRequest, LeaseTokens};
 pub use name::{Name, NameError};
 pub use problem::Problem;
 pub use subject::{EncodedSubject, EncodedSubjectError, Part, Pepper, Subject, SubjectError};

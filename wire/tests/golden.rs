@@ -5,7 +5,7 @@ use std::{fmt::Debug, fs, path::Path};
 
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
-use sluicegate_wire::{CheckAnswer, CheckRequest, Problem, RefundAnswer, RefundRequest};
+use sluicegate_wire::{CheckAnswer, CheckRequest, LeaseAnswer, LeaseRequest, Problem, RefundAnswer, RefundRequest};
 
 /// The version that writes exactly what its folder holds; older ones are only read.
 const CURRENT: &str = "0.1";
@@ -61,6 +61,13 @@ fn check_answers() {
 fn refunds() {
     check::<RefundRequest>("refund_request.json");
     check::<RefundAnswer>("refund_answer.json");
+}
+
+#[test]
+fn leases() {
+    check::<LeaseRequest>("lease_request.json");
+    check::<LeaseAnswer>("lease_answer_granted.json");
+    check::<LeaseAnswer>("lease_answer_none.json");
 }
 
 #[test]

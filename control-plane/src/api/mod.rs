@@ -9,6 +9,7 @@ mod grpc;
 mod grpc_health;
 mod guard;
 mod health;
+mod lease;
 mod mark;
 mod metrics;
 mod openapi;
@@ -79,7 +80,8 @@ pub struct App {
 
 /// The data plane: checks, over HTTP with their description, and for Envoy's rate limit filter over gRPC.
 pub fn data(app: Arc<App>) -> Router {
-    let routes = health_routes().routes(routes!(check::check)).routes(routes!(refund::refund));
+    let routes =
+        health_routes().routes(routes!(check::check)).routes(routes!(refund::refund)).routes(routes!(lease::lease));
     let described = openapi::described(routes, openapi::Listener::Data);
     finish(described.merge(rate_limit::routes()).merge(grpc_health::routes()), app)
 }

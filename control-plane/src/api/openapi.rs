@@ -109,9 +109,9 @@ refusals! {
     RefusedStream: [
         TOKEN, FOREIGN, FAULT, ("503", "There are as many streams as there may be, or the service is about to stop."),
     ];
-    /// Of checks and refunds.
+    /// Of checks, refunds and leases.
     RefusedCheck: [
-        UNREADABLE, TOKEN, ("403", "Refunds are off, or a page of another site asks."), ("404", "There is no such policy."), SLOW, TOO_LARGE, FIELD, FAULT,
+        UNREADABLE, TOKEN, ("403", "Refunds are off, and leases with them, or a page of another site asks."), ("404", "There is no such policy."), SLOW, TOO_LARGE, FIELD, FAULT,
         NO_STORE,
     ];
     /// Of what an operator does.

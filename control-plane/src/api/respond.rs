@@ -12,7 +12,10 @@ use axum::{
 use sluicegate_wire::{CheckAnswer, Problem, header};
 
 use super::{MAX_BODY_BYTES, MAX_CHECKS, admin::AdminError};
-use crate::{limiter::CheckError, store::StoreError};
+use crate::{
+    limiter::{CheckError, LeaseError},
+    store::StoreError,
+};
 
 /// The answer to checks that were decided: 200, or 429 when one was denied.
 pub(super) fn answer(answer: &CheckAnswer) -> Response {
@@ -78,12 +81,19 @@ pub(super) enum Refusal {
     #[error(transparent)]
     Check(#[from] CheckError),
     #[error(transparent)]
+    Lease(#[from] LeaseError),
+    #[error(transparent)]
     Admin(#[from] AdminError),
     #[error(
         "refunds are off, since other machines can reach this listener without a token; set a token, or refunds: true to \
              allow them"
     )]
     RefundsOff,
+    #[error(
+        "leases are off, as refunds are, since other machines can reach this listener without a token; set a token, or \
+             refunds: true to allow both"
+    )]
+    LeasesOff,
     #[error("the service is about to stop")]
     Stopping,
     #[error("{error}{servers}")]
@@ -94,7 +104,9 @@ impl Refusal {
     pub(super) const fn status(&self) -> StatusCode {
         match self {
             Self::TimeLeft | Self::NoBody | Self::Json(_) => StatusCode::BAD_REQUEST,
-            Self::NotFound | Self::Check(CheckError::UnknownPolicy { .. }) => StatusCode::NOT_FOUND,
+            Self::NotFound
+            | Self::Check(CheckError::UnknownPolicy { .. })
+            | Self::Lease(LeaseError::UnknownPolicy { .. }) => StatusCode::NOT_FOUND,
             Self::Admin(error) => error.status(),
             Self::NoToken | Self::WrongToken => StatusCode::UNAUTHORIZED,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
@@ -103,9 +115,13 @@ impl Refusal {
                 StatusCode::PAYLOAD_TOO_LARGE
             }
             Self::Body(_) => StatusCode::BAD_REQUEST,
-            Self::RefundsOff | Self::CrossSite | Self::ForeignHost => StatusCode::FORBIDDEN,
-            Self::Fields { .. } | Self::List | Self::Check(CheckError::OtherCharge) => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::RefundsOff | Self::LeasesOff | Self::CrossSite | Self::ForeignHost => StatusCode::FORBIDDEN,
+            Self::Fields { .. }
+            | Self::List
+            | Self::Check(CheckError::OtherCharge)
+            | Self::Lease(LeaseError::Unleasable { .. }) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::Check(CheckError::Store(_))
+            | Self::Lease(LeaseError::Store(_))
             | Self::Stopping
             | Self::NotReady { .. }
             | Self::TooManyConnections

@@ -96,7 +96,9 @@ impl Plan {
             .map(|(place, pair)| {
                 let found = taken.units.get(place.unit).and_then(|unit| unit.checks.get(place.charge));
                 let judged = judged.get(place.unit).and_then(|unit| unit.get(place.charge));
-                found.zip(judged).map_or_else(Vec::new, |(found, judged)| results(pair, found, judged))
+                found
+                    .zip(judged)
+                    .map_or_else(Vec::new, |(found, judged)| results(&pair.charge, pair.shadow, found, judged))
             })
             .collect();
         let results: Vec<LimitResult> = self
@@ -179,8 +181,9 @@ impl Plan {
     }
 }
 
-fn results(pair: &Pair, found: &CheckTaken, judged: &[Judgement]) -> Vec<LimitResult> {
-    let policy = &pair.charge.policy;
+/// What each limit of a charge says.
+pub(super) fn results(charge: &Charge, shadow: bool, found: &CheckTaken, judged: &[Judgement]) -> Vec<LimitResult> {
+    let policy = &charge.policy;
     let limits = policy.limits().iter().zip(&found.levels).zip(judged);
     limits
         .map(|((limit, level), judgement)| LimitResult {
@@ -195,11 +198,12 @@ fn results(pair: &Pair, found: &CheckTaken, judged: &[Judgement]) -> Vec<LimitRe
             retry_after_ms: judgement.retry_after_ms,
             next_ms: judgement.next_ms,
             full_ms: judgement.full_ms,
-            shadow: pair.shadow,
+            shadow,
         })
         .collect()
 }
 
-fn beginning(name: &str) -> String {
+/// Of a name that is too long to be one, the beginning.
+pub(super) fn beginning(name: &str) -> String {
     name.chars().take(Name::MAX_BYTES).collect()
 }

@@ -29,6 +29,7 @@ struct Inner {
     checks: Family<CheckLabels, Counter>,
     limits: Family<LimitLabels, Counter>,
     shadow: Family<LimitLabels, Counter>,
+    leases: LeaseFamilies,
     abandoned: Counter,
     policies: RwLock<HashMap<Name, Arc<PolicyCounts>>>,
 }
@@ -37,6 +38,11 @@ struct Inner {
 struct CheckLabels {
     policy: String,
     verdict: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PolicyLabels {
+    policy: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -55,6 +61,22 @@ pub struct PolicyCounts {
     /// There with the first shadow check: most policies see none.
     shadow: OnceLock<Vec<ByVerdict<Counter>>>,
     shadow_family: Family<LimitLabels, Counter>,
+    /// There with the first lease: proxies take none from most policies.
+    leases: OnceLock<Leases>,
+    lease_families: LeaseFamilies,
+}
+
+#[derive(Clone, Debug, Default)]
+struct LeaseFamilies {
+    requests: Family<CheckLabels, Counter>,
+    tokens: Family<PolicyLabels, Counter>,
+}
+
+/// What is counted of one policy's leases.
+#[derive(Debug)]
+struct Leases {
+    verdicts: ByVerdict<Counter>,
+    tokens: Counter,
 }
 
 /// What is counted of the checks of one policy name, whatever its limits are.
@@ -102,8 +124,15 @@ impl Decisions {
             None => Arc::new(self.new_totals(policy)),
         };
         let limits = of_limits(&self.0.limits, policy);
-        let (policy, shadow) = (Arc::clone(policy), OnceLock::new());
-        let counts = Arc::new(PolicyCounts { policy, totals, limits, shadow, shadow_family: self.0.shadow.clone() });
+        let counts = Arc::new(PolicyCounts {
+            policy: Arc::clone(policy),
+            totals,
+            limits,
+            shadow: OnceLock::new(),
+            shadow_family: self.0.shadow.clone(),
+            leases: OnceLock::new(),
+            lease_families: self.0.leases.clone(),
+        });
         known.insert(counts.policy.name().clone(), Arc::clone(&counts));
         counts
     }
@@ -118,7 +147,7 @@ impl Decisions {
 
     /// Adds the counts to what Prometheus is told.
     pub(super) fn register(&self, registry: &mut Registry) {
-        let Inner { checks, limits, shadow, abandoned, .. } = &*self.0;
+        let Inner { checks, limits, shadow, leases, abandoned, .. } = &*self.0;
         registry.register("checks", "Enforced checks by policy and what they were answered", checks.clone());
         registry.register(
             "decisions",
@@ -126,6 +155,12 @@ impl Decisions {
             limits.clone(),
         );
         registry.register("shadow_decisions", "What each limit of shadow checks said", shadow.clone());
+        registry.register(
+            "lease_requests",
+            "Requests for leases by policy and what came of them",
+            leases.requests.clone(),
+        );
+        registry.register("lease_tokens", "Tokens that proxies leased, in no count of checks", leases.tokens.clone());
         registry.register("abandoned_calls", "Calls whose caller left before the answer was there", abandoned.clone());
     }
 }
@@ -149,6 +184,21 @@ impl PolicyCounts {
             limit.of(Verdict::Failed).inc();
         }
         self.checked(shadow, Verdict::Failed, took);
+    }
+
+    /// A proxy asked for a lease, and got so many tokens.
+    pub fn leased(&self, verdict: Verdict, tokens: u64) {
+        let Leases { verdicts, tokens: all } = self.leases.get_or_init(|| {
+            let policy = || self.policy.name().to_string();
+            let LeaseFamilies { requests, tokens } = &self.lease_families;
+            let counter = |verdict: Verdict| {
+                requests.get_or_create_owned(&CheckLabels { policy: policy(), verdict: verdict.as_str() })
+            };
+            let tokens = tokens.get_or_create_owned(&PolicyLabels { policy: policy() });
+            Leases { verdicts: ByVerdict::new(counter), tokens }
+        });
+        verdicts.of(verdict).inc();
+        all.inc_by(tokens);
     }
 
     fn checked(&self, shadow: bool, verdict: Verdict, took: Duration) {

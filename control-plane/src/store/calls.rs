@@ -90,6 +90,11 @@ impl Calls {
         failed.map_or(Ok(Given { tokens }), Err)
     }
 
+    /// Makes as many takes as `take` says on the slot of these keys, which has all that it touches.
+    pub(super) async fn take_on(&self, take: &Take, keys: &Keys, deadline: Instant) -> Result<Taken, StoreError> {
+        self.0.take(take, Some(Slot::of(keys)), deadline).await
+    }
+
     /// Runs a call on the slot of these keys.
     pub(super) async fn run(&self, call: &Call, keys: &Keys, deadline: Instant) -> Result<Vec<i64>, StoreError> {
         self.0.run(call, Some(Slot::of(keys)), deadline).await

@@ -95,9 +95,17 @@ impl<S: Takes> Joiner<S> {
 
     /// A take that waits for no other.
     async fn first(&self, take: &Take, deadline: Instant) -> Result<Taken, StoreError> {
+        self.unjoined(|store| store.take(take, deadline)).await
+    }
+
+    /// Takes that wait for no others, made by `call`.
+    pub(super) async fn unjoined<'a, F>(&'a self, call: impl FnOnce(&'a S) -> F) -> Result<Taken, StoreError>
+    where
+        F: Future<Output = Result<Taken, StoreError>>,
+    {
         self.stages.queue(Duration::ZERO);
         let sent = Instant::now();
-        let taken = self.store.take(take, deadline).await;
+        let taken = call(&self.store).await;
         self.stages.store(sent.elapsed());
         taken
     }

@@ -35,7 +35,7 @@ use std::{
 };
 
 use prometheus_client::registry::Registry;
-use sluicegate_lua::{Call, Give, Given, KeyPrefix, Keys, Memory, Take};
+use sluicegate_lua::{Call, Give, Given, KeyPrefix, Keys, Memory, Take, Taken};
 use tokio::time::Instant;
 
 use crate::{config, metrics::Stages};
@@ -96,6 +96,18 @@ impl Store {
             } else {
                 self.calls.alone(take, deadline).await
             }
+        })
+        .await
+    }
+
+    /// Makes as many takes as `take` says, all on one slot: that of `keys`. While the store is down it fails at once.
+    ///
+    /// # Errors
+    /// When there is no decision; what was asked for may have been charged all the same.
+    pub async fn take_many(&self, take: &Take, keys: &Keys, deadline: Instant) -> Result<Taken, StoreError> {
+        self.counted(async {
+            let _admitted = self.admission.admit()?;
+            self.calls.unjoined(|calls| calls.take_on(take, keys, deadline)).await
         })
         .await
     }

@@ -81,11 +81,11 @@ impl Top {
         Self(Arc::new(Inner { stripes, hasher: RandomState::new(), start: now }))
     }
 
-    /// Counts a check of a policy for a subject, as the store's keys encode it.
-    pub fn record(&self, policy: &Name, subject: &str, outcome: Outcome, now: Instant) {
+    /// Counts so many checks of a policy for a subject, as the store's keys encode it.
+    pub fn record(&self, policy: &Name, subject: &str, outcome: Outcome, checks: u64, now: Instant) {
         let hash = self.0.hasher.hash_one(subject);
         let stripe = &self.0.stripes[turn() % self.0.stripes.len()];
-        lock(stripe).record(self.pane(now), policy, hash, subject, outcome);
+        lock(stripe).record(self.pane(now), policy, outcome, hash, subject, checks);
     }
 
     /// The `most` subjects of a policy that came most often.
@@ -169,8 +169,8 @@ mod tests {
         let now = Instant::now();
         let top = Top::new(now);
         for (subject, takes, denials) in [("a", 3, 0), ("b", 1, 7), ("c", 2, 1), ("d", 1, 0)] {
-            (0..takes).for_each(|_| top.record(&policy(), subject, Outcome::Taken, now));
-            (0..denials).for_each(|_| top.record(&policy(), subject, Outcome::Denied, now));
+            (0..takes).for_each(|_| top.record(&policy(), subject, Outcome::Taken, 1, now));
+            (0..denials).for_each(|_| top.record(&policy(), subject, Outcome::Denied, 1, now));
         }
         assert_eq!(ranked(&top, Outcome::Taken, now), [("a".into(), 3), ("c".into(), 2), ("b".into(), 1)]);
         assert_eq!(ranked(&top, Outcome::Denied, now), [("b".into(), 7), ("c".into(), 1)]);
@@ -181,9 +181,9 @@ mod tests {
     fn what_is_older_than_two_panes_is_forgotten() {
         let start = Instant::now();
         let top = Top::new(start);
-        top.record(&policy(), "a", Outcome::Taken, start);
+        top.record(&policy(), "a", Outcome::Taken, 1, start);
         let later = start + PANE;
-        top.record(&policy(), "b", Outcome::Taken, later);
+        top.record(&policy(), "b", Outcome::Taken, 1, later);
         let ranking = top.ranking("api", Outcome::Taken, 9, later + PANE / 2);
         assert_eq!((ranking.total, ranking.window), (2, PANE + PANE / 2));
         let ranking = top.ranking("api", Outcome::Taken, 9, later + PANE);
@@ -200,8 +200,8 @@ mod tests {
                 let top = &top;
                 scope.spawn(move || {
                     for index in 0..5_000 {
-                        top.record(&policy(), "often", Outcome::Denied, now);
-                        top.record(&policy(), &format!("{thread}.{index}"), Outcome::Denied, now);
+                        top.record(&policy(), "often", Outcome::Denied, 1, now);
+                        top.record(&policy(), &format!("{thread}.{index}"), Outcome::Denied, 1, now);
                     }
                 });
             }

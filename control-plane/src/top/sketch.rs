@@ -20,21 +20,21 @@ pub(super) struct Sketch {
 }
 
 impl Sketch {
-    /// Counts a subject once. Equal subjects must have equal hashes.
-    pub(super) fn add(&mut self, hash: u64, subject: &str) {
-        self.total += 1;
+    /// Counts a subject so often. Equal subjects must have equal hashes.
+    pub(super) fn add(&mut self, hash: u64, subject: &str, times: u64) {
+        self.total += times;
         let known = self.hashes.iter().position(|known| *known == hash);
         // A subject whose hash another one has is counted with it, once in some 10^17 pairs.
         if let Some(at) = known {
-            self.counts[at] += 1;
+            self.counts[at] += times;
         } else if self.hashes.len() < COUNTERS {
             self.hashes.push(hash);
-            self.counts.push(1);
+            self.counts.push(times);
             self.errors.push(0);
             self.subjects.push(subject.into());
         } else if let Some((at, least)) = self.counts.iter().copied().enumerate().min_by_key(|(_, count)| *count) {
             self.hashes[at] = hash;
-            self.counts[at] = least + 1;
+            self.counts[at] = least + times;
             self.errors[at] = least;
             self.subjects[at] = subject.into();
         }
@@ -67,7 +67,7 @@ mod tests {
         let (mut sketch, mut exact) = (Sketch::default(), HashMap::new());
         for subject in subjects {
             let name = format!("s{subject}");
-            sketch.add(subject, &name);
+            sketch.add(subject, &name, 1);
             *exact.entry(name).or_insert(0) += 1;
         }
         (sketch, exact)

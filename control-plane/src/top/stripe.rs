@@ -30,13 +30,13 @@ impl Counts {
 }
 
 impl Stripe {
-    pub(super) fn record(&mut self, pane: u64, policy: &Name, hash: u64, subject: &str, outcome: Outcome) {
+    pub(super) fn record(&mut self, pane: u64, policy: &Name, outcome: Outcome, hash: u64, subject: &str, checks: u64) {
         self.turn_to(pane);
         if !self.current.contains_key(policy) {
             self.current.insert(policy.clone(), Counts::default());
         }
         if let Some(counts) = self.current.get_mut(policy) {
-            counts.of(outcome).add(hash, subject);
+            counts.of(outcome).add(hash, subject, checks);
         }
     }
 
