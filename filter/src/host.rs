@@ -12,9 +12,8 @@ use proxy_wasm::{
     types::{BufferType, LogLevel, MapType},
 };
 use sluicegate_filter_core::{
-    HeaderValue, Headers, MetricKind, Rejection, Timeout,
-    local::{Cas, SetError, Stored, Unreadable},
-    pairs,
+    HeaderValue, Headers, MetricKind, Rejection, Timeout, pairs,
+    shared::{Cas, SetError, Stored, Unreadable},
 };
 
 // The functions of ABI v0.2.1. A status is a plain number: 0 is ok, and a proxy may have others than the SDK's enum.
@@ -42,6 +41,7 @@ unsafe extern "C" {
         cas: *mut u32,
     ) -> u32;
     fn proxy_set_shared_data(key: *const u8, key_size: usize, value: *const u8, value_size: usize, cas: u32) -> u32;
+    fn proxy_set_tick_period_milliseconds(period_ms: u32) -> u32;
     fn proxy_define_metric(kind: u32, name: *const u8, name_size: usize, id: *mut u32) -> u32;
     fn proxy_increment_metric(id: u32, amount: i64) -> u32;
     fn proxy_record_metric(id: u32, amount: u64) -> u32;
@@ -147,6 +147,12 @@ pub(crate) fn set_shared_data(key: &str, value: &[u8], seen: Option<Cas>) -> Res
         CAS_MISMATCH => Err(SetError::Mismatch),
         _ => Err(SetError::Refused),
     }
+}
+
+/// Has the root context's `on_tick` called so often on this worker.
+pub(crate) fn tick_every(period_ms: u64) {
+    // SAFETY: no pointer is passed.
+    unsafe { proxy_set_tick_period_milliseconds(u32::try_from(period_ms).unwrap_or(u32::MAX)) };
 }
 
 /// The proxy's id of a metric; none when it refuses one.

@@ -7,11 +7,16 @@ use proxy_wasm::{
     types::{ContextType, LogLevel},
 };
 use sluicegate_filter_core::{
-    Asked, Config, Judgement, Measure, Outcome, Request, SharedData, Step, Surroundings, Ticket, Worker,
-    local::{Cas, SetError, Stored, Unreadable},
+    Asked, Background, Config, Judgement, LeaseTicket, Measure, Outcome, Request, SharedData, Step, Surroundings,
+    TICK_MS, Ticket, Worker,
+    shared::{Cas, SetError, Stored, Unreadable},
 };
 
-use crate::{host, metrics::Metrics, stream::Stream};
+use crate::{
+    host,
+    metrics::Metrics,
+    stream::{Stream, outcome},
+};
 
 /// What the requests of one configuration share on one worker. A changed configuration is a new root context with its own
 /// plugin, so requests in flight finish under the one that they began with.
@@ -40,6 +45,18 @@ impl Plugin {
 
     pub(crate) fn finish(&self, asked: &Asked, ticket: Ticket, outcome: Outcome<'_>) -> Judgement {
         self.worker.borrow_mut().finish(asked, ticket, outcome, self.around())
+    }
+
+    fn tick(&self) -> Vec<Background> {
+        self.worker.borrow_mut().tick(&self.config, self.around())
+    }
+
+    fn leased(&self, ticket: &LeaseTicket, outcome: Outcome<'_>) {
+        let (measures, log) = self.worker.borrow_mut().leased(ticket, outcome, self.around());
+        if let Some(line) = log {
+            host::log(LogLevel::Warn, &line);
+        }
+        self.measure(measures);
     }
 
     pub(crate) fn abandon(&self, ticket: Ticket) {
@@ -91,21 +108,48 @@ impl SharedData for Shared {
 #[derive(Default)]
 pub(crate) struct Root {
     plugin: Option<Rc<Plugin>>,
+    /// Leases asked for, by the token of their callout. They belong to no request, so that none that ends takes the
+    /// answer along.
+    leases: Vec<(u32, LeaseTicket)>,
 }
 
-impl Context for Root {}
+impl Context for Root {
+    fn on_http_call_response(&mut self, token: u32, headers: usize, body_size: usize, _trailers: usize) {
+        // Nobody waits for what a refund is answered with.
+        let lease = self.leases.iter().position(|(awaited, _)| *awaited == token);
+        let lease = lease.map(|at| self.leases.swap_remove(at));
+        if let (Some(plugin), Some((_, ticket))) = (&self.plugin, lease) {
+            outcome(headers, body_size, |outcome| plugin.leased(&ticket, outcome));
+        }
+    }
+}
 
 impl RootContext for Root {
     /// False refuses the configuration: the proxy doesn't start with it, or keeps the one it has.
     fn on_configure(&mut self, _size: usize) -> bool {
         match Config::parse(&host::plugin_configuration()) {
             Ok(config) => {
+                if config.leases() {
+                    host::tick_every(TICK_MS);
+                }
                 self.plugin = Some(Rc::new(Plugin::new(config)));
                 true
             }
             Err(error) => {
                 host::log(LogLevel::Error, &format!("sluicegate: {error}"));
                 false
+            }
+        }
+    }
+
+    fn on_tick(&mut self) {
+        let Some(plugin) = &self.plugin else { return };
+        for Background { headers, body, timeout, ticket, measure } in plugin.tick() {
+            match (host::call(&plugin.config.service.cluster, &headers, &body, timeout), ticket) {
+                (Some(token), Some(ticket)) => self.leases.push((token, ticket)),
+                (None, Some(ticket)) => plugin.leased(&ticket, Outcome::Refused),
+                (Some(_), None) => plugin.measure(measure),
+                (None, None) => {}
             }
         }
     }

@@ -135,15 +135,7 @@ impl Context for Stream {
             return;
         }
         let State::Held { asked, ticket, .. } = std::mem::replace(&mut self.state, State::Open) else { return };
-        // Without headers there is no map to read: asking for it would be an error.
-        let judgement = if headers == 0 {
-            plugin.finish(&asked, ticket, Outcome::Lost)
-        } else {
-            let headers = host::callout_headers();
-            // One byte more than can be an answer, so that a longer one is seen to be too long.
-            let body = host::callout_body(body_size.min(MAX_ANSWER_BYTES.saturating_add(1)));
-            plugin.finish(&asked, ticket, Outcome::Answered(answer(&headers, &body)))
-        };
+        let judgement = outcome(headers, body_size, |outcome| plugin.finish(&asked, ticket, outcome));
         if self.carry_out(&plugin, judgement) == Action::Continue {
             host::resume_request();
         }
@@ -156,6 +148,18 @@ impl Context for Stream {
         }
         true
     }
+}
+
+/// Hands over how a callout ended. Valid in its callback.
+pub(crate) fn outcome<T>(headers: usize, body_size: usize, take: impl FnOnce(Outcome<'_>) -> T) -> T {
+    // Without headers there is no map to read: asking for it would be an error.
+    if headers == 0 {
+        return take(Outcome::Lost);
+    }
+    let headers = host::callout_headers();
+    // One byte more than can be an answer, so that a longer one is seen to be too long.
+    let body = host::callout_body(body_size.min(MAX_ANSWER_BYTES.saturating_add(1)));
+    take(Outcome::Answered(answer(&headers, &body)))
 }
 
 fn answer<'a>(headers: &Headers, body: &'a [u8]) -> Answer<'a> {

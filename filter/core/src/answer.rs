@@ -1,6 +1,6 @@
 //! What came back from a callout: an answer of the service, or a failure of some kind.
 
-use sluicegate_wire::{CheckAnswer, Problem, decisive};
+use sluicegate_wire::{CheckAnswer, LeaseAnswer, Problem, decisive};
 
 use crate::{Failure, FailureKind, HeaderValue};
 
@@ -31,6 +31,25 @@ pub const MAX_ANSWER_BYTES: usize = 1 << 20;
 
 /// A marked, well-formed 200 or 429 is an answer. All else is a failure: also a 429 made by something on the way.
 pub fn read(outcome: Outcome<'_>) -> Result<CheckAnswer, Failure> {
+    let (status, body) = marked(outcome)?;
+    well_formed(status, body).map_err(malformed)
+}
+
+/// A marked, well-formed 200 to a lease of at most `max` tokens is an answer.
+pub(crate) fn read_lease(outcome: Outcome<'_>, max: u64) -> Result<LeaseAnswer, Failure> {
+    let (status, body) = marked(outcome)?;
+    let answer = Some(body).filter(|body| status == 200 && body.len() <= MAX_ANSWER_BYTES);
+    let answer = answer.and_then(|body| serde_json::from_slice::<LeaseAnswer>(body).ok());
+    let answer = answer.ok_or_else(|| malformed("the body is not an answer"))?;
+    if answer.granted > max { Err(malformed("more was granted than asked for")) } else { Ok(answer) }
+}
+
+fn malformed(why: &'static str) -> Failure {
+    Failure::new(FailureKind::Malformed, why)
+}
+
+/// Status and body of a marked 200 or 429.
+fn marked(outcome: Outcome<'_>) -> Result<(u16, &[u8]), Failure> {
     let answer = match outcome {
         Outcome::Refused => return Err(Failure::new(FailureKind::DispatchRefused, "the proxy did not send it")),
         Outcome::Lost => return Err(Failure::new(FailureKind::Transport, "the answer broke off")),
@@ -47,7 +66,7 @@ pub fn read(outcome: Outcome<'_>) -> Result<CheckAnswer, Failure> {
         return Err(Failure::new(kind, format!("status {status}")));
     }
     match status {
-        200 | 429 => well_formed(status, answer.body).map_err(|why| Failure::new(FailureKind::Malformed, why)),
+        200 | 429 => Ok((status, answer.body)),
         400..=499 => Err(Failure::new(FailureKind::Config, problem(status, answer.body))),
         500..=599 => Err(Failure::new(FailureKind::Unavailable, problem(status, answer.body))),
         _ => Err(Failure::new(FailureKind::Malformed, format!("status {status}"))),

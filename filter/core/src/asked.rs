@@ -4,12 +4,15 @@ use std::rc::Rc;
 
 use sluicegate_wire::CheckRequest;
 
-use crate::{Measure, Rule, Timeout};
+use crate::{
+    Measure, Rule, Timeout,
+    lease::{Lease, Leased},
+};
 
 /// A question and the rules that it is made of: one, and those before it that said `continue`.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// At least one.
+    /// At least one, until leases have answered all of their checks.
     rules: Vec<AskedRule>,
     /// The last of them, the most particular: it stands for all in the log and where no other decided.
     last: Rc<Rule>,
@@ -21,6 +24,10 @@ pub struct Asked {
     pub grpc: bool,
     /// What to count, whatever the answer is.
     pub measures: Vec<Measure>,
+    /// For each check how it may be leased for.
+    pub(crate) leases: Vec<Option<Lease>>,
+    /// What leases have answered already.
+    pub(crate) leased: Vec<Leased>,
 }
 
 /// A rule and how many checks of the question are its own, at least one.
@@ -35,12 +42,25 @@ impl Asked {
     pub(crate) fn new(
         rules: Vec<AskedRule>,
         question: CheckRequest,
+        leases: Vec<Option<Lease>>,
         measures: Vec<Measure>,
         grpc: bool,
     ) -> Result<Self, Vec<Measure>> {
         let Some(last) = rules.last().map(|last| Rc::clone(&last.rule)) else { return Err(measures) };
-        let timeout = rules.iter().map(|asked| asked.rule.timeout).min().unwrap_or(last.timeout);
-        Ok(Self { rules, last, question, timeout, grpc, measures })
+        let timeout = shortest(&rules, &last);
+        Ok(Self { rules, last, question, timeout, grpc, measures, leases, leased: Vec::new() })
+    }
+
+    /// Leaves the checks for which `kept` says so. A rule without any has no say in how the answer is waited for.
+    pub(crate) fn keep(&mut self, kept: &[bool]) {
+        let mut all = kept.iter();
+        for asked in &mut self.rules {
+            asked.checks = all.by_ref().take(asked.checks).filter(|kept| **kept).count();
+        }
+        self.rules.retain(|asked| asked.checks > 0);
+        let mut all = kept.iter();
+        self.question.checks.retain(|_| all.next().is_some_and(|kept| *kept));
+        self.timeout = shortest(&self.rules, &self.last);
     }
 
     /// The last of the rules.
@@ -68,4 +88,8 @@ impl Asked {
             (&asked.rule, own)
         })
     }
+}
+
+fn shortest(rules: &[AskedRule], last: &Rule) -> Timeout {
+    rules.iter().map(|asked| asked.rule.timeout).min().unwrap_or(last.timeout)
 }

@@ -21,7 +21,9 @@ pub struct Callout {
 const MAX_ID_BYTES: usize = 128;
 
 impl Callout {
-    pub(crate) fn build(service: &Service, asked: Asked, request: &dyn Request) -> Self {
+    /// The callout that asks this about a request.
+    #[must_use]
+    pub fn build(service: &Service, asked: Asked, request: &dyn Request) -> Self {
         Self {
             headers: with_trace(headers(service, "/v1/check", asked.timeout), request),
             // A struct of names, strings and numbers has nothing that JSON can't hold, so the fallback never shows; if

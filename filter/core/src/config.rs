@@ -37,6 +37,7 @@
 //! | `rules[].limits[].policy` | required: a policy of the service, or `{from, map, default}`; see [below](#policies-and-costs-from-the-request) |
 //! | `rules[].limits[].key` | required: 1 to 8 parts; see [below](#who-is-counted-key) |
 //! | `rules[].limits[].cost` | `1` token; a number, or `{from, map, min, max, default}` |
+//! | `rules[].limits[].lease` | none; `{tokens: 50, for: 2s}` takes up to 50 tokens of a hot subject in advance and serves it from them; see [below](#leases) |
 //! | `rules[].timeout` | `service.timeout` |
 //! | `rules[].on_failure` | **`open`**: without an answer of the service the request passes. `closed` rejects it with 429, `{closed: {status: 503}}` with another status, `{local: {…}}` counts in this proxy |
 //! | `….local.capacity`, `refill`, `per` | required: a token bucket (`refill` tokens in `per`, such as `1m`) for each [subject](crate::local) of the rule, which all workers of the proxy share; a request takes its cost, what is over is rejected with 429 |
@@ -132,11 +133,21 @@
 //! other and for none. With `max` a value of digits is itself a cost, brought within `min` (1) and `max`. A value that
 //! could not be taken is counted in `sluicegate_fallbacks_total`. What a client can set, it chooses by: take `from`
 //! what the proxy sets or verifies.
+//!
+//! # Leases
+//!
+//! A proxy takes tokens for a subject that is asked about often (8 tokens in `for`, or more) in one callout, and serves its
+//! next requests without any. `tokens` (1 to 100000) are the most that it holds for one subject, for the time `for`
+//! (`100ms` to `60s`) from the moment before it asked for them; what is left then, or is not used for half of that time,
+//! is given back. So in any time `t` at most `capacity + rate · (t + for)` is admitted. A request never waits for a lease.
+//! The policy has one bucket and no ban, and the service must allow refunds. A limit with a lease has no `charge`; in shadow
+//! it is asked about each time, as is a subject whose policy and key are over 512 bytes.
 
 mod check;
 mod check_choice;
 mod check_failure;
 mod check_key;
+mod check_lease;
 mod check_match;
 mod check_runtime;
 mod error;
@@ -149,6 +160,7 @@ mod raw;
 mod raw_choice;
 mod raw_failure;
 mod raw_key;
+mod raw_lease;
 mod raw_match;
 mod raw_runtime;
 #[cfg(feature = "schema")]
@@ -168,7 +180,7 @@ use self::{
     raw::RawConfig,
 };
 use crate::{
-    BreakerConfig, CostChoice, DenyCacheConfig, HeaderName, HeaderValue, Key, LabelForm, Matcher, OnFailure,
+    BreakerConfig, CostChoice, DenyCacheConfig, HeaderName, HeaderValue, Key, LabelForm, Lease, Matcher, OnFailure,
     OnlyStatus, PolicyChoice, Style, Timeout,
 };
 
@@ -232,6 +244,8 @@ pub struct Limit {
     pub cost: CostChoice,
     /// Judge only: by the limit, its rule or the whole configuration.
     pub shadow: bool,
+    /// How tokens are taken in advance.
+    pub lease: Option<Lease>,
 }
 
 impl Config {
@@ -239,5 +253,11 @@ impl Config {
     pub fn parse(bytes: &[u8]) -> Result<Self, ConfigError> {
         let value = raw::parse(bytes)?;
         check::config(RawConfig::read(Node { value: &value, place: Place::Top })?)
+    }
+
+    /// Whether a limit leases.
+    #[must_use]
+    pub fn leases(&self) -> bool {
+        self.rules.iter().any(|rule| rule.limits.iter().any(|limit| limit.lease.is_some()))
     }
 }

@@ -5,8 +5,8 @@ use std::rc::Rc;
 use sluicegate_wire::{Check, CheckRequest, Pepper, Subject};
 
 use crate::{
-    Asked, Callout, Config, Limit, Measure, Metric, Request, Rule, VerdictLabel, asked::AskedRule, doubt::Doubt,
-    key::Keyed, request::is_grpc, view::View,
+    Asked, Config, Limit, Measure, Metric, Request, Rule, VerdictLabel, asked::AskedRule, doubt::Doubt, key::Keyed,
+    lease::Lease, request::is_grpc, view::View,
 };
 
 /// What to do with a request.
@@ -24,8 +24,8 @@ pub enum Decision {
         /// Whether the client speaks gRPC.
         grpc: bool,
     },
-    /// Hold the request, make this callout, and let [`Worker`](crate::Worker) decide.
-    Ask(Callout),
+    /// Ask this, and let [`Worker`](crate::Worker) decide.
+    Ask(Asked),
 }
 
 /// Goes through the rules up to the first that matches and doesn't say `continue`, and joins the questions of all that
@@ -46,7 +46,7 @@ pub fn decide(config: &Config, request: &dyn Request) -> Decision {
             break;
         }
     }
-    joined.decision(config, request)
+    joined.decision(is_grpc(request.headers()))
 }
 
 /// What the rules that matched so far ask.
@@ -54,6 +54,7 @@ pub fn decide(config: &Config, request: &dyn Request) -> Decision {
 struct Joined {
     rules: Vec<AskedRule>,
     checks: Vec<Check>,
+    leases: Vec<Option<Lease>>,
     measures: Vec<Measure>,
 }
 
@@ -79,6 +80,7 @@ impl Joined {
             };
             let check = self.check(rule, limit, view, key);
             self.checks.push(check);
+            self.leases.push(limit.lease);
         }
         // A rule that asks nothing about this request has no say in how its answer is waited for.
         let asked = self.checks.len().saturating_sub(before);
@@ -96,10 +98,10 @@ impl Joined {
         Check { policy: policy.value.as_str().to_owned(), key, cost: cost.value, shadow: limit.shadow }
     }
 
-    fn decision(self, config: &Config, request: &dyn Request) -> Decision {
-        let Self { rules, checks, measures } = self;
-        match Asked::new(rules, CheckRequest { checks }, measures, is_grpc(request.headers())) {
-            Ok(asked) => Decision::Ask(Callout::build(&config.service, asked, request)),
+    fn decision(self, grpc: bool) -> Decision {
+        let Self { rules, checks, leases, measures } = self;
+        match Asked::new(rules, CheckRequest { checks }, leases, measures, grpc) {
+            Ok(asked) => Decision::Ask(asked),
             Err(measures) => Decision::Pass { measures },
         }
     }

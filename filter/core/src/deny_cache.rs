@@ -98,7 +98,7 @@ fn key(question: &CheckRequest) -> EncodedSubject {
 }
 
 /// What the limit says `elapsed` ms later. The tokens stay as they were: whether they come one by one isn't known here.
-fn later(result: &LimitResult, elapsed: u64) -> LimitResult {
+pub(crate) fn later(result: &LimitResult, elapsed: u64) -> LimitResult {
     let left = |ms: u64| if ms == 0 { 0 } else { ms.saturating_sub(elapsed).max(1) };
     LimitResult {
         retry_after_ms: result.retry_after_ms.map(left),

@@ -17,6 +17,15 @@ impl FailureLog {
 
     /// Takes note of a failure at `now_ms`, by any clock in ms; the line to log now, if any.
     pub fn note(&mut self, now_ms: u64, rule: &Name, failure: &Failure) -> Option<String> {
+        self.tell(now_ms, rule, failure, "the service gave no answer", "the failure verdict holds")
+    }
+
+    /// As [`note`](Self::note), of a lease.
+    pub(crate) fn note_lease(&mut self, now_ms: u64, rule: &Name, failure: &Failure) -> Option<String> {
+        self.tell(now_ms, rule, failure, "there is no lease", "each request is asked about")
+    }
+
+    fn tell(&mut self, now_ms: u64, rule: &Name, failure: &Failure, what: &str, so: &str) -> Option<String> {
         // What an open breaker says would hide why it opened. By the absolute difference, so that a clock set back delays
         // nothing.
         let told = failure.kind == FailureKind::BreakerOpen;
@@ -28,7 +37,7 @@ impl FailureLog {
         let held_back = std::mem::take(&mut self.held_back);
         let more = if held_back == 0 { String::new() } else { format!(" ({held_back} more since the last line)") };
         let Failure { kind, detail } = failure;
-        Some(format!("rule {rule}: the service gave no answer: {kind}: {detail}; the failure verdict holds{more}"))
+        Some(format!("rule {rule}: {what}: {kind}: {detail}; {so}{more}"))
     }
 }
 

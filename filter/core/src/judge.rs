@@ -79,7 +79,9 @@ fn answered(asked: &Asked, answer: &CheckAnswer) -> Judgement {
     }
     if answer.allowed {
         let rule = asked.last();
-        marks.extend(rule.style.limits.lines(&answer.results));
+        let leased = asked.leased.iter().map(|leased| &leased.result);
+        let results: Vec<_> = leased.chain(&answer.results).cloned().collect();
+        marks.extend(rule.style.limits.lines(&results));
         let verdict = Verdict::Pass { response_headers: marks, refund: Refund::new(asked, answer) };
         return Judgement {
             verdict,

@@ -4,7 +4,7 @@
 //! (`matching`) and builds the question (`key`, `source`, `choice`, `callout`), [`judge()`] turns what came back
 //! (`answer`) into a [`Verdict`]: a pass, a rejection (`reject`) or the rule's failure verdict (`failure`, [`local`]). A
 //! [`Worker`] goes through all of it and adds what it remembers: `breaker` and `deny_cache` save callouts. A [`Refund`]
-//! waits for the response.
+//! waits for the response. Tokens that the proxy took in advance (`lease`) answer what they can before anybody is asked.
 #![forbid(unsafe_code)]
 #![deny(
     clippy::arithmetic_side_effects,
@@ -60,7 +60,10 @@ mod verdict_label;
 
 mod breaker;
 mod deny_cache;
+pub mod shared;
+
 mod failure_log;
+mod lease;
 mod metric;
 pub mod pairs;
 mod worker;
@@ -80,7 +83,8 @@ pub use header_match::{HeaderIs, HeaderMatch};
 pub use host::{HostMatch, HostMatchError};
 pub use judge::{Judgement, Verdict, judge};
 pub use key::{Key, KeyPart, Missing};
-pub use local::{LocalLimit, SharedData};
+pub use lease::{Background, Lease, LeaseTicket, TICK_MS};
+pub use local::LocalLimit;
 pub use matching::Matcher;
 pub use metric::{LabelForm, Measure, Metric, MetricKind};
 pub use network::{Network, NetworkError};
@@ -90,6 +94,7 @@ pub use pattern::{Pattern, PatternError};
 pub use refund::{OnlyStatus, Refund, RefundCallout};
 pub use reject::{GrpcStatus, Rejection};
 pub use request::{Field, Headers, Request};
+pub use shared::SharedData;
 pub use source::Source;
 pub use span::{Span, SpanError};
 pub use style::{LimitHeaders, RejectStyle, Style};

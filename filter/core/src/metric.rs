@@ -35,7 +35,7 @@ pub enum Metric {
     },
     /// The time of callouts, in ms, up to their answer or their end without one.
     CalloutMs,
-    /// Requests whose callout failed, or that an open breaker kept from one.
+    /// Requests whose callout failed, or that an open breaker kept from one, and leases that were asked for in vain.
     CalloutFailures {
         /// Why.
         kind: FailureKind,
@@ -55,6 +55,23 @@ pub enum Metric {
         /// The rule.
         rule: Name,
     },
+    /// Leases that granted tokens.
+    Leases {
+        /// The rule.
+        rule: Name,
+    },
+    /// Tokens of leases.
+    LeasedTokens {
+        /// The rule.
+        rule: Name,
+    },
+    /// Limits of requests that a lease answered.
+    LeaseHits {
+        /// The rule.
+        rule: Name,
+    },
+    /// Tokens of leases that were given back. Who gives them back doesn't know their rule.
+    LeaseReturnedTokens,
     /// Workers whose breaker is open.
     BreakerOpen,
 }
@@ -105,7 +122,11 @@ impl Metric {
             | Self::CalloutFailures { .. }
             | Self::DenyCacheHits { .. }
             | Self::LocalOverflow { .. }
-            | Self::Refunds { .. } => MetricKind::Counter,
+            | Self::Refunds { .. }
+            | Self::Leases { .. }
+            | Self::LeasedTokens { .. }
+            | Self::LeaseHits { .. }
+            | Self::LeaseReturnedTokens => MetricKind::Counter,
         }
     }
 
@@ -124,6 +145,10 @@ impl Metric {
             Self::DenyCacheHits { .. } => "deny_cache_hits_total",
             Self::LocalOverflow { .. } => "local_overflow_total",
             Self::Refunds { .. } => "refunds_total",
+            Self::Leases { .. } => "leases_total",
+            Self::LeasedTokens { .. } => "leased_tokens_total",
+            Self::LeaseHits { .. } => "lease_hits_total",
+            Self::LeaseReturnedTokens => "lease_returned_tokens_total",
             Self::BreakerOpen => "breaker_open",
         });
         let mut label = |label: &str, value: &str| {
@@ -144,9 +169,12 @@ impl Metric {
             | Self::Fallbacks { rule }
             | Self::DenyCacheHits { rule }
             | Self::LocalOverflow { rule }
-            | Self::Refunds { rule } => label("rule", rule.as_str()),
+            | Self::Refunds { rule }
+            | Self::Leases { rule }
+            | Self::LeasedTokens { rule }
+            | Self::LeaseHits { rule } => label("rule", rule.as_str()),
             Self::CalloutFailures { kind } => label("kind", kind.as_str()),
-            Self::Unmatched | Self::CalloutMs | Self::BreakerOpen => {}
+            Self::Unmatched | Self::CalloutMs | Self::LeaseReturnedTokens | Self::BreakerOpen => {}
         }
         name
     }

@@ -7,8 +7,8 @@ mod common;
 
 use common::{TestRequest, answered, asked, judge, question};
 use sluicegate_filter_core::{
-    Answer, Asked, Config, Decision, FailureKind, GrpcStatus, HeaderLine, Judgement, Outcome, Rejection, Verdict,
-    decide, own_headers,
+    Answer, Asked, Callout, Config, Decision, FailureKind, GrpcStatus, HeaderLine, Judgement, Outcome, Rejection,
+    Verdict, decide, own_headers,
 };
 
 const MISSING: &str = r#"{"sha256":"0000000000000000000000000000000000000000000000000000000000000000"}"#;
@@ -74,7 +74,8 @@ fn a_pepper_goes_into_the_digests_of_secrets() {
     let config = common::CONFIG.replacen('{', r#"{ "key_pepper": "Jefe","#, 1);
     let config = Config::parse(config.as_bytes()).unwrap();
     let request = TestRequest::new("GET", "/api/").header("x-api-key", "what do ya want for nothing?");
-    let Decision::Ask(callout) = decide(&config, &request) else { panic!("not asked") };
+    let Decision::Ask(asked) = decide(&config, &request) else { panic!("not asked") };
+    let callout = Callout::build(&config.service, asked, &request);
     // RFC 4231 test case 2.
     let digest = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843";
     assert!(String::from_utf8(callout.body).unwrap().contains(digest));

@@ -129,9 +129,9 @@ fn a_secret_of_any_source_leaves_as_a_digest() {
     check(r#"{"query":"no","secret":true}"#, &request, &Part::MISSING);
     let config = with_rules(&rule(r#""prefix":"/""#, r#""policy":"p","key":[{"query":"key","secret":true}]"#));
     let config = sluicegate_filter_core::Config { key_pepper: Some(Pepper::new(b"salt").unwrap()), ..config };
-    let Decision::Ask(callout) = decide(&config, &request) else { panic!("not asked") };
+    let Decision::Ask(asked) = decide(&config, &request) else { panic!("not asked") };
     let pepper = Pepper::new(b"salt").unwrap();
-    assert_eq!(callout.asked.question.checks[0].key.parts(), [Part::secret(b"abc", Some(&pepper))]);
+    assert_eq!(asked.question.checks[0].key.parts(), [Part::secret(b"abc", Some(&pepper))]);
 }
 
 const ABSENT: &[&str] = &[];

@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use common::{EVERYTHING, TestRequest, with_rules};
 use proptest::{collection::vec, prelude::*, sample::Index};
-use sluicegate_filter_core::{Config, Decision, decide};
+use sluicegate_filter_core::{Callout, Config, Decision, decide};
 use sluicegate_wire::{Check, CheckRequest};
 
 const HEADERS: [&str; 14] = [
@@ -93,7 +93,7 @@ fn checks(config: &Config, request: &TestRequest) -> Option<Vec<Check>> {
     match decide(config, request) {
         Decision::Pass { .. } => Some(Vec::new()),
         Decision::Deny { .. } => None,
-        Decision::Ask(callout) => Some(callout.asked.question.checks),
+        Decision::Ask(asked) => Some(asked.question.checks),
     }
 }
 
@@ -123,7 +123,9 @@ fn segments() -> impl Strategy<Value = Vec<&'static str>> {
 proptest! {
     #[test]
     fn every_request_makes_a_question_that_the_service_takes(request in request()) {
-        if let Decision::Ask(callout) = decide(&with_rules(EVERYTHING), &request) {
+        let config = with_rules(EVERYTHING);
+        if let Decision::Ask(asked) = decide(&config, &request) {
+            let callout = Callout::build(&config.service, asked, &request);
             prop_assert!(callout.body.len() <= 256 * 1024, "{} bytes", callout.body.len());
             let question: CheckRequest = serde_json::from_slice(&callout.body).unwrap();
             prop_assert_eq!(&question, &callout.asked.question);
@@ -217,6 +219,7 @@ fn the_largest_question_is_one_that_the_service_takes() {
         |name: &str| format!(r#"{{"name":"{name}","limits":[{}],"continue":true}}"#, vec![limit.clone(); 8].join(","));
     let config = with_rules(&[rule("a"), rule("b")].join(","));
     let request = TestRequest::new("GET", format!("/?k={}", "%01".repeat(256)));
-    let Decision::Ask(callout) = decide(&config, &request) else { panic!("not asked") };
+    let Decision::Ask(asked) = decide(&config, &request) else { panic!("not asked") };
+    let callout = Callout::build(&config.service, asked, &request);
     assert!((190_000..256 * 1024).contains(&callout.body.len()), "{} bytes", callout.body.len());
 }

@@ -185,6 +185,12 @@ extern "C" fn proxy_close_stream(_kind: u32) -> u32 {
 }
 
 #[unsafe(no_mangle)]
+extern "C" fn proxy_set_tick_period_milliseconds(period_ms: u32) -> u32 {
+    with_host(|host| host.tick_ms = period_ms);
+    0
+}
+
+#[unsafe(no_mangle)]
 extern "C" fn proxy_set_effective_context(id: u32) -> u32 {
     with_host(|host| host.context = id);
     0
@@ -244,7 +250,7 @@ macro_rules! never_called {
 }
 
 never_called! {
-    proxy_get_log_level proxy_set_tick_period_milliseconds proxy_set_buffer_bytes proxy_set_header_map_pairs
+    proxy_get_log_level proxy_set_buffer_bytes proxy_set_header_map_pairs
     proxy_get_header_map_value proxy_replace_header_map_value proxy_register_shared_queue proxy_resolve_shared_queue
     proxy_dequeue_shared_queue proxy_enqueue_shared_queue proxy_grpc_call proxy_grpc_stream proxy_grpc_send
     proxy_grpc_cancel proxy_grpc_close proxy_get_status proxy_call_foreign_function proxy_done proxy_get_metric

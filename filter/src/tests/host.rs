@@ -29,6 +29,7 @@ pub(super) struct Host {
     pub(super) reset: Vec<u32>,
     pub(super) calls: Vec<Call>,
     pub(super) responses: Vec<LocalResponse>,
+    pub(super) tick_ms: u32,
     pub(super) refuse_calls: bool,
     pub(super) refuse_responses: bool,
     /// Header maps and buffers that exist at this moment, by their kinds in the ABI.
@@ -168,7 +169,7 @@ pub(super) fn text(headers: &Headers, name: &str) -> Option<String> {
 // What the proxy calls.
 use proxy_wasm_exports::{
     proxy_on_configure, proxy_on_context_create, proxy_on_delete, proxy_on_done, proxy_on_http_call_response,
-    proxy_on_log, proxy_on_request_headers, proxy_on_response_headers,
+    proxy_on_log, proxy_on_request_headers, proxy_on_response_headers, proxy_on_tick,
 };
 
 #[expect(unsafe_code, reason = "the SDK exports these for the proxy alone")]
@@ -189,6 +190,7 @@ mod proxy_wasm_exports {
         );
         pub(super) safe fn proxy_on_done(id: u32) -> bool;
         pub(super) safe fn proxy_on_log(id: u32);
+        pub(super) safe fn proxy_on_tick(id: u32);
         pub(super) safe fn proxy_on_delete(id: u32);
     }
 }
@@ -247,6 +249,12 @@ impl Worker {
             proxy_on_log(id);
             proxy_on_delete(id);
         });
+    }
+
+    /// The next tick of a root context.
+    pub(super) fn tick(&self, root: u32) {
+        with_host(|host| host.now_ms += 10);
+        self.during(root, &[], || proxy_on_tick(root));
     }
 
     pub(super) fn call(&self) -> Call {

@@ -229,3 +229,125 @@ fn workers_that_race_for_a_bucket_admit_exactly_its_capacity() {
     assert_eq!(shared.keys().len(), 1);
     assert!(shared.keys()[0].starts_with("sluicegate.limits.local."), "{:?}", shared.keys());
 }
+
+/// What the service says to a lease.
+fn lease_body(granted: u64) -> String {
+    let answer: Value = serde_json::from_str(&body(if granted > 0 { "ok" } else { "over_limit" })).unwrap();
+    json!({ "granted": granted, "result": answer["results"][0] }).to_string()
+}
+
+fn leasing() -> Value {
+    let limit = json!({ "policy": "r", "key": ["client_ip"], "lease": { "tokens": 50, "for": "2s" } });
+    json!({ "limits": [limit], "on_failure": "closed" })
+}
+
+/// Requests until the subject is hot, each asked about.
+fn heat(worker: &Worker, ids: std::ops::Range<u32>) {
+    for id in ids {
+        assert_eq!(worker.request(ROOT, id, &REQUEST), Action::Pause);
+        worker.answer(worker.call().token, "200", &body("ok"));
+        worker.response(id, "200");
+        worker.end(id);
+    }
+}
+
+#[test]
+fn a_lease_outlives_the_request_that_asked_for_it_and_serves_without_a_callout() {
+    let worker = started(&leasing());
+    assert_eq!(with_host(|host| host.tick_ms), 10);
+    heat(&worker, 2..10);
+    assert_eq!(worker.calls(), 8);
+    worker.tick(ROOT);
+    let lease = worker.call();
+    assert_eq!((worker.calls(), lease.path.as_str(), lease.timeout_ms), (9, "/v1/lease", 1_000));
+    assert_eq!(lease.body, r#"{"policy":"r","key":"203.0.113.7","max":8,"for_ms":2000}"#);
+    worker.answer(lease.token, "200", &lease_body(8));
+    resumed();
+    for id in 20..24 {
+        assert_eq!(worker.request(ROOT, id, &REQUEST), Action::Continue);
+        worker.end(id);
+    }
+    assert_eq!(worker.calls(), 9);
+    assert_eq!(worker.metric("sluicegate_lease_hits_total.rule.=.r.;"), 4);
+    assert_eq!(worker.metric("sluicegate_leases_total.rule.=.r.;"), 1);
+    assert_eq!(worker.metric("sluicegate_leased_tokens_total.rule.=.r.;"), 8);
+    // Nobody asks any more: it goes back, once.
+    with_host(|host| host.now_ms += 1_001);
+    (0..64).for_each(|_| worker.tick(ROOT));
+    let refund = worker.call();
+    assert_eq!((worker.calls(), refund.path.as_str()), (10, "/v1/refund"));
+    assert_eq!(refund.body, r#"{"checks":[{"policy":"r","key":"203.0.113.7","cost":4}]}"#);
+    assert_eq!(worker.metric("sluicegate_lease_returned_tokens_total"), 4);
+    worker.lost(refund.token);
+    assert_no_bad_reads();
+}
+
+#[test]
+fn a_service_without_leases_is_asked_for_one_once_a_minute() {
+    let worker = started(&leasing());
+    heat(&worker, 2..10);
+    worker.tick(ROOT);
+    worker.answer(worker.call().token, "404", "");
+    assert_eq!(worker.metric("sluicegate_callout_failures_total.kind.=.config.;"), 1);
+    assert!(with_host(|host| host.log.clone())[0].contains("rule r: there is no lease: config: status 404"));
+    for id in 20..60 {
+        with_host(|host| host.now_ms += 100);
+        heat(&worker, id..id + 1);
+        worker.tick(ROOT);
+    }
+    assert_eq!(worker.calls(), 49);
+    assert_eq!(worker.metric("sluicegate_requests_total.rule.=.r.;.verdict.=.allowed.;"), 48);
+}
+
+/// The old configuration's root context asks, the new one's requests find what is there.
+#[test]
+fn leases_stay_through_a_reload() {
+    let worker = started(&leasing());
+    heat(&worker, 2..10);
+    worker.tick(ROOT);
+    worker.answer(worker.call().token, "200", &lease_body(8));
+    assert!(worker.configure(2, &configuration("r", &leasing())));
+    assert_eq!(worker.request(2, 20, &REQUEST), Action::Continue);
+    assert_eq!(worker.calls(), 9);
+}
+
+/// Workers that never meet a limit with a lease, as a proxy's main thread, look after none.
+#[test]
+fn who_sees_no_request_looks_at_nothing() {
+    let worker = started(&leasing());
+    (0..100).for_each(|_| worker.tick(ROOT));
+    assert!(with_host(|host| host.shared.clone()).keys().is_empty());
+    let without = started(&json!({}));
+    assert_eq!(with_host(|host| host.tick_ms), 0);
+    drop(without);
+}
+
+/// Two workers at once, as above: a lease is served once.
+#[test]
+fn workers_that_race_for_a_lease_serve_exactly_what_it_has() {
+    const REQUESTS: u32 = 400;
+    let (shared, barrier) = (SharedValues::default(), Barrier::new(2));
+    let first = Worker::sharing(&shared);
+    assert!(first.configure(ROOT, &configuration("r", &leasing())));
+    heat(&first, 2..60);
+    first.tick(ROOT);
+    // Asked when the subject was hot first, and answered with less than could be.
+    let lease = first.call();
+    let max = serde_json::from_str::<Value>(&lease.body).unwrap()["max"].as_u64().unwrap();
+    first.answer(lease.token, "200", &lease_body(max));
+    let race = |worker: &Worker| {
+        with_host(|host| host.refuse_calls = true);
+        barrier.wait();
+        let served = (0..REQUESTS).filter(|index| worker.request(ROOT, 100 + index, &REQUEST) == Action::Continue);
+        served.count() as u64
+    };
+    let served = thread::scope(|scope| {
+        let other = scope.spawn(|| {
+            let worker = Worker::sharing(&shared);
+            assert!(worker.configure(ROOT, &configuration("r", &leasing())));
+            race(&worker)
+        });
+        race(&first) + other.join().unwrap()
+    });
+    assert_eq!(served, max);
+}

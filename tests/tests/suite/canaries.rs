@@ -80,7 +80,7 @@ async fn ask_everything(seen: &mut Seen, data: u16, admin: u16) -> Result<()> {
     for client in [Client::new(data)?, Client::new_http2(data)?] {
         for token in [TOKEN, METRICS] {
             let authorization = format!("Bearer {token}");
-            for path in ["/v1/check", "/v1/refund", "/nowhere"] {
+            for path in ["/v1/check", "/v1/refund", "/v1/lease", "/nowhere"] {
                 for body in &bodies {
                     let headers = [("authorization", authorization.as_str()), ("x-sluicegate-timeout-ms", "2000")];
                     let answer = client.send_with_body(Method::POST, path, &headers, body).await?;

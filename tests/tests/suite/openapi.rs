@@ -15,6 +15,8 @@ policies:
   login:
     limits: [{ name: day, capacity: 2, refill: 2, per: 1d, interval: true }]
     ban: { after: 1, within: 1h, for: 2h }
+  plain:
+    limits: [{ name: day, capacity: 2, refill: 2, per: 1d }]
 ";
 
 /// What this suite can't provoke here: a wrong token, a slow body, a fault, a listener that is open to others, a page of
@@ -130,20 +132,26 @@ async fn the_data_listener_answers_as_described() {
         data.get(path).await;
     }
     let checks = |policy: &str| json!({ "checks": [{ "policy": policy, "key": "k", "cost": 2 }] });
+    let lease = |policy: &str| json!({ "policy": policy, "key": "k", "max": 2, "for_ms": 1000 });
+    for _ in 0..2 {
+        data.post("/v1/lease", lease("plain")).await;
+    }
     let shadow =
         json!({ "checks": [{ "policy": "api", "key": "s" }, { "policy": "api", "key": "s", "shadow": true }] });
     data.post("/v1/check", shadow).await;
     for policy in ["login", "login", "login", "nobody"] {
         data.post("/v1/check", checks(policy)).await;
         data.post("/v1/refund", checks(policy)).await;
+        data.post("/v1/lease", lease(policy)).await;
     }
     data.post("/v1/check", json!({ "checks": [{ "policy": "login", "key": "k", "cost": 99 }] })).await;
     data.post("/v1/refund", json!({ "checks": [{ "policy": "api", "key": "k" }], "charge": "x" })).await;
-    data.bad_bodies(&["/v1/check", "/v1/refund"]).await;
+    data.bad_bodies(&["/v1/check", "/v1/refund", "/v1/lease"]).await;
     redis.kill();
     for path in ["/v1/check", "/v1/refund"] {
         data.post(path, checks("login")).await;
     }
+    data.post("/v1/lease", lease("plain")).await;
     let unready = async || (data.client.get("/readyz").await.unwrap().status == 503).then_some(());
     until("the service is unready", Duration::from_secs(20), unready).await.unwrap();
     data.get("/readyz").await;

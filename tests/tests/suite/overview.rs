@@ -191,7 +191,7 @@ async fn pages_of_other_sites_can_neither_check_nor_refund() {
         [("sec-fetch-site", "same-site"), ("origin", "http://127.0.0.1:3000")],
         [("content-type", "text/plain"), ("origin", "https://evil.example")],
     ] {
-        for path in ["/v1/check", "/v1/refund"] {
+        for path in ["/v1/check", "/v1/refund", "/v1/lease"] {
             assert_eq!(ask(path, &headers).await, 403, "{path} {headers:?}");
         }
     }

@@ -98,6 +98,8 @@ async fn traffic(service: &Service) {
     assert_eq!(client.take("nobody-knows", "x", 1).await.unwrap().status, 404);
     assert_eq!(client.get("/no/such/path").await.unwrap().status, 404);
     assert_eq!(client.get("/v1/check").await.unwrap().status, 405);
+    let lease = json!({ "policy": "idle", "key": "frank", "max": 5, "for_ms": 1000 });
+    assert_eq!(client.post("/v1/lease", &lease).await.unwrap().json()["granted"], 1);
 }
 
 #[tokio::test]
@@ -122,6 +124,8 @@ async fn the_metrics_count_what_was_answered() {
     let decisions = |kind: &str, limit: &str, verdict: &str| {
         format!("sluicegate_{kind}_total{{policy=\"two\",limit=\"{limit}\",verdict=\"{verdict}\"}}")
     };
+    scrape.check("sluicegate_lease_requests_total{policy=\"idle\",verdict=\"allowed\"}", 1);
+    scrape.check("sluicegate_lease_tokens_total{policy=\"idle\"}", 1);
     scrape.check(&decisions("decisions", "burst", "over_limit"), 1);
     scrape.check(&decisions("decisions", "burst", "never"), 1);
     scrape.check(&decisions("decisions", "day", "never"), 1);
@@ -129,7 +133,7 @@ async fn the_metrics_count_what_was_answered() {
     scrape.check(&decisions("shadow_decisions", "burst", "allowed"), 1);
     scrape.check(&decisions("shadow_decisions", "burst", "over_limit"), 1);
     for stage in ["queue", "store", "total"] {
-        scrape.check(&format!("sluicegate_stage_duration_seconds_count{{stage=\"{stage}\"}}"), 10);
+        scrape.check(&format!("sluicegate_stage_duration_seconds_count{{stage=\"{stage}\"}}"), 11);
     }
     for (path, status, requests) in
         [("/v1/check", 200, 5), ("/v1/check", 429, 5), ("/v1/check", 404, 1), ("other", 404, 1)]

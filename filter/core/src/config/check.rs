@@ -8,6 +8,7 @@ use super::{
     Config, ConfigError, Limit, Rule, Service, check_choice,
     check_failure::on_failure,
     check_key,
+    check_lease::lease,
     check_match::matcher,
     check_runtime::{self, Defaults},
     place::Place,
@@ -133,15 +134,16 @@ fn rule(
     }
     let matcher = matcher(&place.field("match"), raw.matcher.unwrap_or_default())?;
     let shadow = defaults.shadow || raw.shadow.unwrap_or(false);
+    let raw_charge = raw.charge;
     let mut limits = Vec::new();
     for (index, raw) in raw.limits.into_iter().enumerate() {
-        limits.push(limit(&all.item(index), raw, &matcher, shadow)?);
+        limits.push(limit(&all.item(index), raw, &matcher, shadow, raw_charge.is_some())?);
     }
     Ok(Rule {
         timeout: raw.timeout.unwrap_or(default_timeout),
         on_failure: on_failure(&place.field("on_failure"), &raw.on_failure.unwrap_or_default(), &limits)?,
         style: defaults.style(place, raw.reject.as_ref())?,
-        only_status: check_runtime::only_status(place, raw.charge.as_ref())?,
+        only_status: check_runtime::only_status(place, raw_charge.as_ref())?,
         name: raw.name,
         matcher,
         limits,
@@ -149,11 +151,20 @@ fn rule(
     })
 }
 
-fn limit(place: &Place<'_>, raw: RawLimit<'_>, matcher: &Matcher, shadow: bool) -> Result<Limit, ConfigError> {
+fn limit(
+    place: &Place<'_>,
+    raw: RawLimit<'_>,
+    matcher: &Matcher,
+    shadow: bool,
+    charged: bool,
+) -> Result<Limit, ConfigError> {
+    let cost = check_choice::cost(&place.field("cost"), raw.cost, matcher)?;
+    let lease = raw.lease.map(|raw| lease(&place.field("lease"), &raw, &cost, charged)).transpose()?;
     Ok(Limit {
         policy: check_choice::policy(&place.field("policy"), raw.policy, matcher)?,
         key: check_key::key(&place.field("key"), raw.key, matcher)?,
-        cost: check_choice::cost(&place.field("cost"), raw.cost, matcher)?,
+        cost,
         shadow: shadow || raw.shadow.unwrap_or(false),
+        lease,
     })
 }

@@ -12,6 +12,7 @@ use super::{
     raw_choice::{RawCost, RawPolicy},
     raw_failure::RawOnFailure,
     raw_key::RawKeyPart,
+    raw_lease::RawLease,
     raw_match::RawMatch,
     raw_runtime::{RawBreaker, RawCharge, RawDenyCache, RawLimitHeader, RawMetrics, RawReject},
 };
@@ -104,5 +105,7 @@ pub(super) struct RawLimit<'a> {
     pub(super) cost: Option<RawCost<'a>>,
     /// Judge and mark, but reject nothing. False without.
     pub(super) shadow: Option<bool>,
+    /// Serve hot subjects from tokens that were taken in advance. Each request is asked about without.
+    pub(super) lease: Option<RawLease>,
 }
-object!(RawLimit<'a> { policy, key, cost, shadow });
+object!(RawLimit<'a> { policy, key, cost, shadow, lease });

@@ -4,9 +4,7 @@
 //! table of a fixed number of slots (`table`), so that no flood of subjects makes it grow.
 
 mod bucket;
-mod shared;
 mod table;
 
 pub use bucket::{LocalLimit, LocalLimitError};
-pub use shared::{Cas, SetError, SharedData, Stored, Unreadable};
 pub(crate) use table::{Taken, Takes};

@@ -8,20 +8,16 @@
 
 use sluicegate_wire::{EncodedSubject, Name};
 
-use super::{
-    bucket::{Bucket, LocalLimit},
-    shared::{SetError, SharedData},
+use super::bucket::{Bucket, LocalLimit};
+use crate::{
+    shared::{SharedData, change, hash, read_numbers, write_numbers},
+    worker::Surroundings,
 };
-use crate::worker::Surroundings;
 
 /// Slots of one set.
 const WAYS: u32 = 32;
 /// Those of one subject each.
 const OWN_WAYS: usize = 31;
-/// How often a take is tried when other workers are faster. Each failure is another worker's success, so only with more
-/// workers than this in one set at one instant a request is turned away.
-const MAX_TRIES: u32 = 64;
-
 /// What came of a take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
@@ -94,20 +90,13 @@ impl<'a> Takes<'a> {
     }
 }
 
-/// The layout, the rule and the size of its table are part of the key: other values are never read as this table's.
+/// The layout, the rule and the size of its table are part of the key: other values are never read as this table's. Who
+/// picks subjects to meet in one set gains nothing over who fills the whole table: the overflow bucket is what others then
+/// share.
 fn key(limit: &LocalLimit, rule: &Name, subject: &EncodedSubject) -> String {
     let sets = u64::from(limit.slots().checked_div(WAYS).unwrap_or(1).max(1));
-    let set = hash(subject.as_str()).checked_rem(sets).unwrap_or(0);
+    let set = hash(subject.as_str().as_bytes()).checked_rem(sets).unwrap_or(0);
     format!("local.1.{rule}.{sets}.{set}")
-}
-
-/// FNV-1a in 64 bits, with its high bits mixed in. Who picks subjects to meet in one set gains nothing over who fills the
-/// whole table: the overflow bucket is what others then share.
-fn hash(text: &str) -> u64 {
-    let hash = text
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
-    hash ^ hash.wrapping_shr(32)
 }
 
 struct Set<'a> {
@@ -158,32 +147,22 @@ impl Set<'_> {
         });
     }
 
-    /// Reads the set as it is now, lets `step` change it, and writes it back unless another worker was faster; then all
-    /// of that again.
+    /// Lets `step` change the set as it is now, and says what came of that; `step` says whether it changed anything.
     fn change(&self, now_ms: u64, step: impl Fn(&mut Vec<Entry>) -> (Taken, bool)) -> Taken {
-        for _ in 0..MAX_TRIES {
-            let Ok(stored) = self.shared.get(&self.key) else {
-                return Taken::Unusable;
-            };
-            let seen = stored.as_ref().map(|stored| stored.cas);
+        let mut taken = Taken::Unusable;
+        let usable = change(self.shared, &self.key, &mut |stored| {
             // Only a foreign writer makes bytes that are no set; they are then nobody's buckets.
-            let mut entries = stored.and_then(|stored| decode(&stored.value)).unwrap_or_default();
+            let mut entries = stored.and_then(|stored| decode(&stored)).unwrap_or_default();
             for entry in &mut entries {
                 entry.bucket = self.limit.refilled(entry.bucket, now_ms);
             }
             entries.retain(|entry| !self.limit.is_full(&entry.bucket));
-            let (taken, changed) = step(&mut entries);
-            if !changed {
-                return taken;
-            }
+            let changed;
+            (taken, changed) = step(&mut entries);
             entries.retain(|entry| !self.limit.is_full(&entry.bucket));
-            match self.shared.set(&self.key, &encode(&entries), seen) {
-                Ok(()) => return taken,
-                Err(SetError::Mismatch) => {}
-                Err(SetError::Refused) => return Taken::Unusable,
-            }
-        }
-        Taken::Unusable
+            changed.then(|| encode(&entries))
+        });
+        if usable { taken } else { Taken::Unusable }
     }
 }
 
@@ -197,9 +176,7 @@ fn encode(entries: &[Entry]) -> Vec<u8> {
         let length = subject.as_ref().map_or(OVERFLOW, |subject| u8::try_from(subject.len()).unwrap_or(OVERFLOW));
         bytes.push(length);
         bytes.extend_from_slice(subject.as_deref().unwrap_or_default());
-        for number in [tokens, last_ms, part] {
-            bytes.extend(number.to_le_bytes());
-        }
+        write_numbers(&mut bytes, &[*tokens, *last_ms, *part]);
     }
     bytes
 }
@@ -215,12 +192,8 @@ fn decode(mut bytes: &[u8]) -> Option<Vec<Entry>> {
             }
         };
         bytes = rest;
-        let mut number = || {
-            let (number, rest) = bytes.split_first_chunk::<8>()?;
-            bytes = rest;
-            Some(u64::from_le_bytes(*number))
-        };
-        let bucket = Bucket { tokens: number()?, last_ms: number()?, part: number()? };
+        let [tokens, last_ms, part] = read_numbers(&mut bytes)?;
+        let bucket = Bucket { tokens, last_ms, part };
         entries.push(Entry { subject, bucket });
     }
     Some(entries)

@@ -5,8 +5,8 @@ use std::{cell::RefCell, collections::BTreeMap};
 
 use sluicegate_filter_core::{
     Answer, Asked, Callout, Config, Decision, Headers, Judgement, Outcome, Request, SharedData, Surroundings, decide,
-    local::{Cas, SetError, Stored, Unreadable},
     read,
+    shared::{Cas, SetError, Stored, Unreadable},
 };
 
 /// The example of the configuration's documentation, and a rule for each form of `on_failure`.
@@ -120,16 +120,17 @@ pub(crate) fn asked_by(rules: &str, request: &TestRequest) -> Option<Asked> {
     match decide(&with_rules(rules), request) {
         Decision::Pass { .. } => None,
         Decision::Deny { rule, .. } => panic!("denied by {}", rule.name),
-        Decision::Ask(callout) => Some(callout.asked),
+        Decision::Ask(asked) => Some(asked),
     }
 }
 
 /// The question about a request; none when it passes without one.
 pub(crate) fn question(request: &TestRequest) -> Option<Callout> {
-    match decide(&config(), request) {
+    let config = config();
+    match decide(&config, request) {
         Decision::Pass { .. } => None,
         Decision::Deny { rule, .. } => panic!("denied by {}", rule.name),
-        Decision::Ask(callout) => Some(callout),
+        Decision::Ask(asked) => Some(Callout::build(&config.service, asked, request)),
     }
 }
 

@@ -1,0 +1,48 @@
+//! What leases send behind the requests.
+
+use super::LeaseTicket;
+use crate::{HeaderValue, Measure, Timeout, callout, config::Service};
+
+/// A callout that no request waits for.
+#[derive(Debug)]
+pub struct Background {
+    /// Headers, pseudo-headers first.
+    pub headers: Vec<(String, HeaderValue)>,
+    /// The body, as JSON.
+    pub body: Vec<u8>,
+    /// How long the proxy waits for the answer.
+    pub timeout: Timeout,
+    /// Who its answer is for; nobody waits for that of a refund.
+    pub ticket: Option<LeaseTicket>,
+    /// What to count once it is sent.
+    pub measure: Option<Measure>,
+}
+
+/// How long such a callout may take, in ms. Nobody waits, so it has more time than a request would give it.
+pub(super) const TIMEOUT_MS: u32 = 1_000;
+
+impl Background {
+    /// A [`LeaseRequest`](sluicegate_wire::LeaseRequest).
+    pub(super) fn lease(service: &Service, ticket: LeaseTicket) -> Self {
+        let more = format!(",\"max\":{},\"for_ms\":{}}}", ticket.max, ticket.for_ms);
+        let body = [b"{", ticket.id.as_slice(), more.as_bytes()].concat();
+        Self::new(service, "/v1/lease", body, Some(ticket), None)
+    }
+
+    /// A [`RefundRequest`](sluicegate_wire::RefundRequest).
+    pub(super) fn refund(service: &Service, id: &[u8], tokens: u64, measure: Measure) -> Self {
+        let body = [b"{\"checks\":[{", id, format!(",\"cost\":{tokens}}}]}}").as_bytes()].concat();
+        Self::new(service, "/v1/refund", body, None, Some(measure))
+    }
+
+    fn new(
+        service: &Service,
+        path: &str,
+        body: Vec<u8>,
+        ticket: Option<LeaseTicket>,
+        measure: Option<Measure>,
+    ) -> Self {
+        let timeout = Timeout::from_ms(TIMEOUT_MS).unwrap_or_default();
+        Self { headers: callout::headers(service, path, timeout), body, timeout, ticket, measure }
+    }
+}
