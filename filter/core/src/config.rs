@@ -138,8 +138,8 @@
 //!
 //! A proxy takes tokens for a subject that is asked about often (8 tokens in `for`, or more) in one callout, and serves its
 //! next requests without any. `tokens` (1 to 100000) are the most that it holds for one subject, for the time `for`
-//! (`100ms` to `60s`) from the moment before it asked for them; what is left then, or is not used for half of that time,
-//! is given back. So in any time `t` at most `capacity + rate · (t + for)` is admitted. A request never waits for a lease.
+//! (`500ms` to `60s`) from the moment before it asked for them. What is left 0.1 s before that is over, or is not used for
+//! half of it, is given back. So in any time `t` at most `capacity + rate · (t + for)` is admitted. A request never waits for a lease.
 //! The policy has one bucket and no ban, and the service must allow refunds. A limit with a lease has no `charge`; in shadow
 //! it is asked about each time, as is a subject whose policy and key are over 512 bytes.
 

@@ -17,6 +17,6 @@ pub(super) fn lease(place: &Place<'_>, raw: &RawLease, cost: &CostChoice, charge
     }
     let tokens = LeaseTokens::new(raw.tokens.0).map_err(|error| place.field("tokens").wrong(error.to_string()))?;
     let for_ms = LeaseMs::new(raw.time.ms()).ok().filter(|for_ms| for_ms.get() >= Lease::MIN_FOR_MS);
-    let for_ms = for_ms.ok_or_else(|| place.field("for").wrong("a lease lasts from 100ms to 60s"))?;
+    let for_ms = for_ms.ok_or_else(|| place.field("for").wrong("a lease lasts from 500ms to 60s"))?;
     Ok(Lease { tokens, for_ms })
 }

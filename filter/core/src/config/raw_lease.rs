@@ -8,7 +8,7 @@ use crate::Span;
 pub(super) struct RawLease {
     /// The most tokens of one subject that a proxy holds.
     pub(super) tokens: Whole<1, { sluicegate_wire::LeaseTokens::MAX }>,
-    /// How long it holds them, `100ms` to `60s`.
+    /// How long it holds them, `500ms` to `60s`.
     #[cfg_attr(feature = "schema", schemars(rename = "for"))]
     pub(super) time: Span,
 }

@@ -18,31 +18,28 @@ pub struct Background {
     pub measure: Option<Measure>,
 }
 
-/// How long such a callout may take, in ms. Nobody waits, so it has more time than a request would give it.
-pub(super) const TIMEOUT_MS: u32 = 1_000;
-
 impl Background {
     /// A [`LeaseRequest`](sluicegate_wire::LeaseRequest).
-    pub(super) fn lease(service: &Service, ticket: LeaseTicket) -> Self {
+    pub(super) fn lease(service: &Service, ticket: LeaseTicket, timeout: Timeout) -> Self {
         let more = format!(",\"max\":{},\"for_ms\":{}}}", ticket.max, ticket.for_ms);
         let body = [b"{", ticket.id.as_slice(), more.as_bytes()].concat();
-        Self::new(service, "/v1/lease", body, Some(ticket), None)
+        Self::new(service, "/v1/lease", body, timeout, Some(ticket), None)
     }
 
     /// A [`RefundRequest`](sluicegate_wire::RefundRequest).
-    pub(super) fn refund(service: &Service, id: &[u8], tokens: u64, measure: Measure) -> Self {
+    pub(super) fn refund(service: &Service, id: &[u8], tokens: u64, timeout: Timeout, measure: Measure) -> Self {
         let body = [b"{\"checks\":[{", id, format!(",\"cost\":{tokens}}}]}}").as_bytes()].concat();
-        Self::new(service, "/v1/refund", body, None, Some(measure))
+        Self::new(service, "/v1/refund", body, timeout, None, Some(measure))
     }
 
     fn new(
         service: &Service,
         path: &str,
         body: Vec<u8>,
+        timeout: Timeout,
         ticket: Option<LeaseTicket>,
         measure: Option<Measure>,
     ) -> Self {
-        let timeout = Timeout::from_ms(TIMEOUT_MS).unwrap_or_default();
         Self { headers: callout::headers(service, path, timeout), body, timeout, ticket, measure }
     }
 }

@@ -4,35 +4,35 @@ use sluicegate_wire::{Check, LeaseAnswer, LimitResult, Name, Reason};
 
 use super::{
     Background, Lease, TICK_MS,
-    callout::TIMEOUT_MS,
     slot::{Batch, KnownLimit, MAX_WAIT_MS, Slot},
-    table::{SETS, change_set, visit},
+    table::{change_set, set_of, visit},
 };
 use crate::{
-    Asked, Failure, FailureKind, Measure, Metric, Outcome, answer::read_lease, config::Service, deny_cache::later,
-    worker::Surroundings,
+    Asked, Failure, FailureKind, Measure, Metric, Outcome, Timeout, answer::read_lease, config::Service,
+    deny_cache::later, worker::Surroundings,
 };
 
 /// Subjects whose policy and key are longer, in bytes, are not leased for.
 const MAX_ID_BYTES: usize = 512;
-/// How long an answer may take before somebody else asks, in ms: longer than the proxy waits for it.
+/// How long the proxy waits for a lease, in ms. No request does, so it has more time than one would give it.
+const TIMEOUT_MS: u32 = 1_000;
+/// How long it may take until somebody else asks, in ms.
 const ANSWER_MS: u64 = TIMEOUT_MS as u64 + TICK_MS + 500;
 /// The shortest and longest pause in ms after a lease of no token, and that after a failure.
 const NONE_MS: (u64, u64) = (100, 1_000);
-/// Sets that one tick looks through: the whole table in a third of a second.
-const SETS_A_TICK: u32 = 8;
+/// Sets that one tick looks through: all that there can be in a third of a second.
+const SETS_A_TICK: usize = 8;
 
 /// What one worker has to do about leases.
 #[derive(Debug, Default)]
 pub(crate) struct Leases {
     asking: Vec<LeaseTicket>,
-    /// Subjects and tokens to give back.
-    unused: Vec<(Vec<u8>, u64)>,
+    /// What to give back, of which subject.
+    unused: Vec<(Vec<u8>, Batch)>,
+    /// Sets in which it saw tokens, the one that was looked through longest ago last.
+    held: Vec<u32>,
     /// Policies that can't be leased from, and until when they are believed not to be.
     refused: Vec<(String, u64)>,
-    next_set: u32,
-    /// Whether it saw a request that may lease. A proxy's main thread ticks too, and never does.
-    needed: bool,
 }
 
 /// A lease under way.
@@ -74,7 +74,6 @@ impl Leases {
         if leases.iter().all(Option::is_none) {
             return;
         }
-        self.needed = true;
         let mut kept = Vec::with_capacity(leases.len());
         for (at, lease) in leases.into_iter().enumerate() {
             let leased = lease.zip(asked.question.checks.get(at)).and_then(|(lease, check)| {
@@ -105,7 +104,7 @@ impl Leases {
         let answer_ms = answer_ms.filter(|_| self.refused.iter().all(|(policy, _)| *policy != check.policy));
         let for_ms = lease.for_ms.get();
         let asked_until_ms = now_ms.saturating_add(ANSWER_MS);
-        let (mut served, mut max) = (None, None);
+        let (mut served, mut max, mut holds) = (None, None, false);
         let visited = visit(shared, &id, Some(now_ms), &mut |slot| {
             slot.count(cost, for_ms, now_ms);
             let until_ms = slot.take(cost, now_ms);
@@ -114,9 +113,13 @@ impl Leases {
             if max.is_some() {
                 slot.asked_until_ms = asked_until_ms;
             }
+            holds = slot.holds(now_ms);
         });
         if !visited {
             return None;
+        }
+        if holds {
+            self.look_after(&id);
         }
         if let Some(max) = max {
             let (policy, rule) = (check.policy.clone(), rule.clone());
@@ -130,7 +133,7 @@ impl Leases {
     pub(crate) fn give_back(&mut self, leased: &[Leased], Surroundings { now_ms, shared }: Surroundings<'_>) {
         for Leased { id, tokens, until_ms, .. } in leased {
             if !visit(shared, id, None, &mut |slot| slot.give(*tokens, *until_ms, now_ms)) {
-                self.unused.push((id.clone(), *tokens));
+                self.unused.push((id.clone(), Batch { tokens: *tokens, since_ms: 0, until_ms: *until_ms }));
             }
         }
     }
@@ -162,9 +165,9 @@ impl Leases {
         let batch = Batch {
             tokens: granted,
             since_ms: ticket.since_ms,
-            until_ms: ticket.since_ms.saturating_add(ticket.for_ms),
+            until_ms: ticket.since_ms.saturating_add(ticket.for_ms).saturating_sub(Lease::GIVE_BACK_MS),
         };
-        let (mut added, mut unused) = (false, 0);
+        let (mut added, mut unused) = (false, batch);
         let visited = visit(shared, id, None, &mut |slot| {
             added = slot.asked_until_ms == ticket.asked_until_ms && now_ms < batch.until_ms;
             if added {
@@ -174,11 +177,13 @@ impl Leases {
                 slot.limit = known(&result, now_ms);
             }
         });
-        // Too late, or its slot is another's.
-        let unused = if visited && added { unused } else { granted };
-        if unused > 0 {
-            self.unused.push((id.clone(), unused));
+        if visited && added {
+            self.look_after(id);
+        } else {
+            // Too late, or its slot is another's.
+            unused = batch;
         }
+        self.unused.push((id.clone(), unused));
         let tokens = Metric::LeasedTokens { rule: rule.clone() };
         let measures = vec![
             Metric::Leases { rule: rule.clone() }.once(),
@@ -196,39 +201,54 @@ impl Leases {
         });
     }
 
+    fn look_after(&mut self, id: &[u8]) {
+        let set = set_of(id);
+        if !self.held.contains(&set) {
+            self.held.push(set);
+        }
+    }
+
     /// What to send now: leases to ask for, and what nobody needs.
     pub(crate) fn tick(&mut self, service: &Service, around: Surroundings<'_>) -> Vec<Background> {
-        if !self.needed {
-            return Vec::new();
+        for _ in 0..self.held.len().min(SETS_A_TICK) {
+            if let Some(set) = self.held.pop()
+                && self.look_through(set, around)
+            {
+                self.held.insert(0, set);
+            }
         }
-        for _ in 0..SETS_A_TICK {
-            self.look_through(self.next_set, around);
-            self.next_set = self.next_set.saturating_add(1).checked_rem(SETS).unwrap_or(0);
-        }
-        let asking = self.asking.drain(..).map(|ticket| Background::lease(service, ticket));
-        let unused = self.unused.drain(..).map(|(id, tokens)| {
-            let amount = i64::try_from(tokens).unwrap_or(i64::MAX);
-            Background::refund(service, &id, tokens, Measure { metric: Metric::LeaseReturnedTokens, amount })
+        let now_ms = around.now_ms;
+        let patience = Timeout::from_ms(TIMEOUT_MS).unwrap_or_default();
+        let asking = self.asking.drain(..).map(|ticket| Background::lease(service, ticket, patience));
+        let unused = self.unused.drain(..).filter_map(|(id, batch)| {
+            // The service refuses what comes later. Given back then, it might come on top of what has come in since.
+            let left_ms = batch.until_ms.saturating_add(Lease::GIVE_BACK_MS).saturating_sub(now_ms);
+            let timeout = Timeout::from_ms(u32::try_from(left_ms.min(TIMEOUT_MS.into())).ok()?).ok()?;
+            let amount = i64::try_from(batch.tokens).ok().filter(|tokens| *tokens > 0)?;
+            let measure = Measure { metric: Metric::LeaseReturnedTokens, amount };
+            Some(Background::refund(service, &id, batch.tokens, timeout, measure))
         });
         asking.chain(unused).collect()
     }
 
-    /// Takes what nobody needs out of a set. Who succeeds in that gives it back.
-    fn look_through(&mut self, set: u32, Surroundings { now_ms, shared }: Surroundings<'_>) {
-        let mut unused = Vec::new();
+    /// Takes what nobody needs out of a set, and says whether more is in it. Who succeeds in that gives it back.
+    fn look_through(&mut self, set: u32, Surroundings { now_ms, shared }: Surroundings<'_>) -> bool {
+        let (mut unused, mut holds) = (Vec::new(), false);
         let changed = change_set(shared, set, &mut |slots| {
             unused.clear();
-            for slot in slots {
-                let tokens = slot.take_unused(now_ms);
-                if tokens > 0 {
-                    unused.push((slot.id.clone(), tokens));
+            for slot in slots.iter_mut() {
+                let batch = slot.take_unused(now_ms);
+                if batch.tokens > 0 {
+                    unused.push((slot.id.clone(), batch));
                 }
             }
+            holds = slots.iter().any(|slot| slot.holds(now_ms));
             !unused.is_empty()
         });
         if changed {
             self.unused.append(&mut unused);
         }
+        holds
     }
 }
 

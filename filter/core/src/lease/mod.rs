@@ -4,8 +4,8 @@
 //! from a lease that is there, and never waits for one: the worker that sees a lease run dry asks for the next behind it
 //! (`callout`), and what nobody needs is given back. `leases` is a worker's part in that.
 //!
-//! A token is gone from the bucket before it is here, and is never served later than the lease's time after the moment
-//! before it was asked for. So in any `t` ms a bucket admits at most `capacity + rate · (t + for)`.
+//! A token is gone from the bucket before it is here, and is served or back within the lease's time after the moment
+//! before it was asked for, or lost. So in any `t` ms a bucket admits at most `capacity + rate · (t + for)`.
 
 mod callout;
 mod leases;
@@ -31,6 +31,9 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// The shortest time of a lease, in ms: in less it would be over about when it comes.
-    pub const MIN_FOR_MS: u64 = 100;
+    /// The shortest time of a lease, in ms.
+    pub const MIN_FOR_MS: u64 = 500;
+    /// The last part of that time, in ms, in which tokens are no longer served, but may be given back: two ticks and a
+    /// callout.
+    const GIVE_BACK_MS: u64 = 100;
 }

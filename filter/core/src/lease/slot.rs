@@ -31,7 +31,7 @@ pub(super) struct Batch {
     pub(super) tokens: u64,
     /// From then on the clock has to be, or it went back: then nothing is known of the time that passed.
     pub(super) since_ms: u64,
-    /// Before then they are served.
+    /// Before then they are served, and for [`Lease::GIVE_BACK_MS`] more can be given back.
     pub(super) until_ms: u64,
 }
 
@@ -50,6 +50,11 @@ pub(super) struct KnownLimit {
 impl Batch {
     const fn serves(&self, now_ms: u64) -> bool {
         self.since_ms <= now_ms && now_ms < self.until_ms
+    }
+
+    /// Whether its tokens are lost.
+    const fn is_over(&self, now_ms: u64) -> bool {
+        now_ms < self.since_ms || now_ms >= self.until_ms.saturating_add(Lease::GIVE_BACK_MS)
     }
 }
 
@@ -144,17 +149,27 @@ impl Slot {
         *second = lease;
     }
 
-    /// Takes out what is to be given back: what is over, and all when the subject was not seen for half of the time.
-    pub(super) fn take_unused(&mut self, now_ms: u64) -> u64 {
+    /// Takes out what is to be given back: what is no longer served, and all when the subject was not seen for half of the
+    /// time. What is over is lost.
+    pub(super) fn take_unused(&mut self, now_ms: u64) -> Batch {
         let unseen_ms = now_ms.abs_diff(self.last_ms);
-        let mut unused = 0_u64;
+        let mut unused = Batch { tokens: 0, since_ms: now_ms, until_ms: u64::MAX };
         for batch in &mut self.batches {
+            if batch.is_over(now_ms) {
+                batch.tokens = 0;
+            }
             let idle = unseen_ms > batch.until_ms.saturating_sub(batch.since_ms) >> 1;
-            if idle || !batch.serves(now_ms) {
-                unused = unused.saturating_add(std::mem::take(&mut batch.tokens));
+            if batch.tokens > 0 && (idle || !batch.serves(now_ms)) {
+                unused.tokens = unused.tokens.saturating_add(std::mem::take(&mut batch.tokens));
+                unused.until_ms = unused.until_ms.min(batch.until_ms);
             }
         }
         unused
+    }
+
+    /// Whether there is something to serve or to give back.
+    pub(super) fn holds(&self, now_ms: u64) -> bool {
+        self.batches.iter().any(|batch| batch.tokens > 0 && !batch.is_over(now_ms))
     }
 
     /// Whether somebody asks, or was told that there is none. A clock set back ends that.
@@ -164,7 +179,7 @@ impl Slot {
 
     /// Whether another subject may have the slot.
     pub(super) fn is_free(&self, now_ms: u64) -> bool {
-        !self.is_asked_for(now_ms) && self.batches.iter().all(|batch| batch.tokens == 0)
+        !self.is_asked_for(now_ms) && !self.holds(now_ms)
     }
 }
 
@@ -258,11 +273,17 @@ mod tests {
         let mut slot = Slot { last_ms: 11_900, ..Slot::default() };
         slot.add(batch(3, 10_000));
         slot.add(batch(4, 11_000));
-        assert_eq!(slot.take_unused(11_999), 0);
+        let given = |slot: &Slot, now_ms| slot.clone().take_unused(now_ms).tokens;
+        assert_eq!(given(&slot, 11_999), 0);
         assert!(!slot.is_free(11_999));
-        assert_eq!(slot.take_unused(12_000), 3);
-        assert_eq!(slot.take_unused(12_900), 0);
-        assert_eq!(slot.take_unused(12_901), 4, "not seen for a second");
-        assert_eq!((slot.take_unused(99_999), slot.is_free(99_999)), (0, true));
+        assert_eq!(given(&slot, 12_000), 3);
+        assert_eq!(given(&slot, 12_099), 3);
+        // Too late: given back now, it might come on top of what has come in since.
+        assert_eq!(given(&slot, 12_100), 0);
+        assert_eq!(given(&slot, 12_900), 0);
+        assert_eq!(given(&slot, 12_901), 4, "not seen for a second");
+        assert_eq!((given(&slot, 13_099), slot.is_free(13_099)), (4, false));
+        assert_eq!((given(&slot, 13_100), slot.is_free(13_100)), (0, true));
+        assert_eq!(given(&slot, 9_999), 0, "the clock went back");
     }
 }

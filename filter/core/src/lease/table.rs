@@ -8,16 +8,15 @@ use super::slot::{Batch, KnownLimit, Slot};
 use crate::shared::{SharedData, change, hash, read_numbers, write_numbers};
 
 /// Sets of the table.
-pub(super) const SETS: u32 = 256;
+const SETS: u64 = 256;
 /// Slots of one set. A hot subject's is read and written with each of its requests.
 const WAYS: usize = 4;
 
 /// Lets `step` change the slot of a subject as it is now; false when there is none, or it could not be written. A new one
 /// is made where `make` says so, in place of the one that was unused for longest.
 pub(super) fn visit(shared: &dyn SharedData, id: &[u8], make: Option<u64>, step: &mut dyn FnMut(&mut Slot)) -> bool {
-    let set = hash(id).checked_rem(u64::from(SETS)).and_then(|set| u32::try_from(set).ok()).unwrap_or(0);
     let mut found = false;
-    let usable = change_set(shared, set, &mut |slots| {
+    let usable = change_set(shared, set_of(id), &mut |slots| {
         if !slots.iter().any(|slot| slot.id == id)
             && let Some(now_ms) = make
         {
@@ -35,6 +34,11 @@ pub(super) fn visit(shared: &dyn SharedData, id: &[u8], make: Option<u64>, step:
         slot.map(|slot| step(slot)).is_some()
     });
     found && usable
+}
+
+/// The set of a subject.
+pub(super) fn set_of(id: &[u8]) -> u32 {
+    hash(id).checked_rem(SETS).and_then(|set| u32::try_from(set).ok()).unwrap_or(0)
 }
 
 /// Lets `step` change the slots of a set as they are now, and say whether it did; false when they could not be read or
