@@ -1,6 +1,9 @@
 //! A stand-in for the service that gives the answers no real service gives.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+};
 
 use anyhow::Result;
 use axum::{
@@ -13,7 +16,7 @@ use serde_json::json;
 use sluicegate_wire::header;
 use tokio::net::TcpListener;
 
-/// An HTTP/1.1 and HTTP/2 server that gives every request the same [`Reply`]. It lives as long as the runtime it was
+/// An HTTP/1.1 and HTTP/2 server that gives every request the same [`Reply`], but for paths with their own. It lives as long as the runtime it was
 /// started on.
 #[derive(Debug)]
 pub struct StandIn {
@@ -24,6 +27,7 @@ pub struct StandIn {
 #[derive(Debug)]
 struct Shared {
     reply: Reply,
+    by_path: HashMap<String, Reply>,
     asked: Vec<String>,
 }
 
@@ -76,7 +80,7 @@ impl StandIn {
     pub async fn start(reply: Reply) -> Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let port = listener.local_addr()?.port();
-        let shared = Arc::new(Mutex::new(Shared { reply, asked: Vec::new() }));
+        let shared = Arc::new(Mutex::new(Shared { reply, by_path: HashMap::new(), asked: Vec::new() }));
         let app = Router::new().fallback(answer).with_state(Arc::clone(&shared));
         tokio::spawn(async move { axum::serve(listener, app).await });
         Ok(Self { port, shared })
@@ -88,6 +92,14 @@ impl StandIn {
     /// Never: the lock is held for a move only.
     pub fn reply_with(&self, reply: Reply) {
         self.shared.lock().unwrap().reply = reply;
+    }
+
+    /// The reply at a path from now on.
+    ///
+    /// # Panics
+    /// Never: the lock is held for a move only.
+    pub fn reply_at(&self, path: &str, reply: Reply) {
+        self.shared.lock().unwrap().by_path.insert(path.to_owned(), reply);
     }
 
     /// The paths of the requests since the last call, in order.
@@ -110,7 +122,7 @@ async fn answer(State(shared): State<Arc<Mutex<Shared>>>, uri: Uri) -> Response<
     let Reply { status, headers, body } = {
         let mut shared = shared.lock().unwrap();
         shared.asked.push(uri.path().to_owned());
-        shared.reply.clone()
+        shared.by_path.get(uri.path()).unwrap_or(&shared.reply).clone()
     };
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = StatusCode::from_u16(status).unwrap();

@@ -181,3 +181,38 @@ fn a_name_that_stands_twice_is_refused() {
     let error = error(r#"{"service":{"cluster":"c"},"rules":[],"rules":[{"name":"a","limits":[]}]}"#);
     assert!(error.contains("duplicate field `rules`"), "{error}");
 }
+
+#[test]
+fn a_lease_is_for_a_limit_that_can_be_leased() {
+    let limit = |lease: &str, more: &str| format!(r#""policy":"p","key":["client_ip"],"lease":{lease}{more}"#);
+    for (lease, expected) in [
+        (r#"{"tokens":50}"#, "lease: missing field `for`"),
+        (r#"{"for":"2s"}"#, "lease: missing field `tokens`"),
+        (r#"{"tokens":0,"for":"2s"}"#, "lease.tokens: a whole number from 1 to 100000"),
+        (r#"{"tokens":100001,"for":"2s"}"#, "lease.tokens: a whole number from 1 to 100000"),
+        (r#"{"tokens":50,"for":"0s"}"#, "lease.for: a duration is"),
+        (r#"{"tokens":50,"for":"499ms"}"#, "lease.for: a lease lasts from 500ms to 60s"),
+        (r#"{"tokens":50,"for":"61s"}"#, "lease.for: a lease lasts from 500ms to 60s"),
+        (r#"{"tokens":50,"for":"2s","fro":1}"#, "lease.fro: unknown field `fro`"),
+        ("50", "lease: must be an object"),
+    ] {
+        check_limit(&limit(lease, ""), expected);
+    }
+    let lease = r#"{"tokens":50,"for":"2s"}"#;
+    check_limit(&limit(lease, r#","cost":51"#), "lease.tokens: at least the most that a request costs, which is 51");
+    let chosen = r#","cost":{"from":{"query":"n"},"max":60}"#;
+    check_limit(&limit(lease, chosen), "lease.tokens: at least the most that a request costs, which is 60");
+    check_rules(
+        &format!(r#"{{"name":"a","limits":[{{{}}}],"charge":{{"only_status":[401]}}}}"#, limit(lease, "")),
+        "rules[0].limits[0].lease: what is leased is not given back by a response's status: take lease or the rule's",
+    );
+    // In shadow it is only not used.
+    let config = format!(
+        r#"{{"service":{{"cluster":"c"}},"shadow":true,"rules":[{{"name":"a","limits":[{{{}}}]}}]}}"#,
+        limit(lease, "")
+    );
+    let config = Config::parse(config.as_bytes()).unwrap();
+    assert!(config.leases());
+    let lease = config.rules[0].limits[0].lease.unwrap();
+    assert_eq!((lease.tokens.get(), lease.for_ms.get()), (50, 2_000));
+}

@@ -8,7 +8,7 @@ use sluicegate_wire::Subject;
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::*;
-use crate::local::{Cas, Stored, Unreadable};
+use crate::shared::{Cas, SetError, Stored, Unreadable};
 
 /// Shared data; before a write, takes of other workers may come between.
 #[derive(Default)]
