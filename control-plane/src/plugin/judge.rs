@@ -7,7 +7,10 @@ use sluicegate_lua::{Policy, Rule as Bound};
 use sluicegate_wire::{Name, Part, Pepper};
 
 use super::{Plugin, Report, fault};
-use crate::config::{Config, ConfigError, did_you_mean};
+use crate::{
+    config::{Config, ConfigError, did_you_mean},
+    limiter::Unleasable,
+};
 
 pub(super) struct Judge<'a> {
     pub(super) file: &'a str,
@@ -63,6 +66,15 @@ impl Judge<'_> {
                 self.warning(report, &format!("rules[{index}].charge"), reason);
             }
         }
+        if filter.leases() && !service.allows_refunds(&service.listen) {
+            let leases = |rule: &Rule| rule.limits.iter().position(|limit| limit.lease.is_some());
+            let first = filter.rules.iter().enumerate().find_map(|(index, rule)| Some((index, leases(rule)?)));
+            if let Some((index, nth)) = first {
+                let reason = "the service allows no refunds, and without them no leases, so each request is asked about; \
+                              set refunds: true there";
+                self.warning(report, &format!("rules[{index}].limits[{nth}].lease"), reason.to_owned());
+            }
+        }
     }
 
     fn limit(&self, path: &str, rule: &Rule, limit: &Limit, service: &Config, report: &mut Report) {
@@ -75,7 +87,10 @@ impl Judge<'_> {
         };
         for (path, name) in policies {
             match service.policies.get(name.as_str()) {
-                Some(policy) => self.cost(&path, rule, limit, policy, report),
+                Some(policy) => {
+                    self.cost(&path, rule, limit, policy, report);
+                    self.lease(&path, rule, limit, policy, report);
+                }
                 None => {
                     let known = service.policies.iter().map(|policy| policy.name().as_str());
                     let hint = did_you_mean(name.as_str(), known);
@@ -88,10 +103,6 @@ impl Judge<'_> {
     /// A cost above what a limit holds is denied whenever it is asked for.
     fn cost(&self, path: &str, rule: &Rule, limit: &Limit, policy: &Policy, report: &mut Report) {
         let CostChoice::Fixed(cost) = &limit.cost else { return };
-        let holds = |bound: &Bound| match bound {
-            Bound::Bucket(bucket) => bucket.capacity(),
-            Bound::Quota(quota) => quota.quota(),
-        };
         let least = policy.limits().iter().min_by_key(|limit| holds(&limit.rule));
         if let Some(least) = least.filter(|least| holds(&least.rule) < cost.tokens() && !policy.overrides()) {
             let reason = format!(
@@ -101,6 +112,25 @@ impl Judge<'_> {
                 least.name,
                 policy.name(),
                 holds(&least.rule)
+            );
+            self.warning(report, path, reason);
+        }
+    }
+
+    /// The service refuses leases from some policies, and the filter then asks about each request.
+    fn lease(&self, path: &str, rule: &Rule, limit: &Limit, policy: &Policy, report: &mut Report) {
+        let Some(lease) = limit.lease else { return };
+        let (rule, name) = (&rule.name, policy.name());
+        if let Some(why) = Unleasable::why(policy) {
+            self.error(report, path, format!("rule {rule}: policy {name} {why}; take lease off this limit"));
+            return;
+        }
+        let capacity = policy.limits().iter().map(|limit| holds(&limit.rule)).min().unwrap_or(u64::MAX);
+        if lease.tokens.get() > capacity {
+            let reason = format!(
+                "rule {rule}: a lease of {} tokens is more than policy {name} ever holds ({capacity}), so one proxy may hold \
+                 all of them while others deny",
+                lease.tokens.get()
             );
             self.warning(report, path, reason);
         }
@@ -139,6 +169,14 @@ impl Judge<'_> {
         let place = if reason.starts_with("unknown field") { found.name } else { found.tree.place };
         let reason = if path.is_empty() { reason } else { format!("{path}: {reason}") };
         fault(self.file, self.plugin.inside.unwrap_or(place), reason)
+    }
+}
+
+/// The most that a limit holds.
+const fn holds(bound: &Bound) -> u64 {
+    match bound {
+        Bound::Bucket(bucket) => bucket.capacity(),
+        Bound::Quota(quota) => quota.quota(),
     }
 }
 

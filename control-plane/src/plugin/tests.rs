@@ -171,3 +171,33 @@ fn the_repositorys_own_files_belong_together() {
     assert_eq!((report.errors.len(), report.warnings.len(), report.plugins), (0, 0, 1), "{report:?}");
     assert!(report.rules >= 2 && report.limits >= 2, "{report:?}");
 }
+
+#[test]
+fn a_lease_needs_a_policy_that_can_be_leased_from_and_refunds() {
+    check_rule(
+        "limits: [{ policy: ^api, key: [client_ip], lease: ^{ tokens: 5, for: 2s } }]",
+        &[
+            "rules[0].limits[0].policy: rule r: policy api has several limits, and a lease is of one; take lease off this \
+           limit",
+        ],
+        &["rules[0].limits[0].lease: the service allows no refunds, and without them no leases, so each request is asked \
+           about; set refunds: true there"],
+    );
+    let text = "service: { cluster: c }\nrules: [{ name: r, limits: [{ policy: POLICY, key: [host], lease: LEASE }] }]\n";
+    let with_refunds = service(&format!("refunds: true\n{SERVICE}").replace("per: 1m }]", "per: 1m }], ban: BAN").replace(
+        "BAN",
+        "{ after: 5, within: 1m, for: 1h }",
+    ));
+    let check = |policy: &str, tokens: &str, errors: &[&str], warnings: &[&str]| {
+        let text = text.replace("POLICY", policy).replace("LEASE", &format!("{{ tokens: {tokens}, for: 2s }}"));
+        let report = check_text("p.yaml", &text, Some(&with_refunds));
+        for (found, expected) in [(&report.errors, errors), (&report.warnings, warnings)] {
+            let found: Vec<_> = found.iter().map(|fault| fault.reason.as_str()).collect();
+            assert_eq!(found.len(), expected.len(), "{found:?}");
+            assert!(found.iter().zip(expected).all(|(found, expected)| found.contains(expected)), "{found:?}");
+        }
+    };
+    check("login", "5", &["policy login has a ban, which must see every request; take lease off"], &[]);
+    check("api-gold", "10", &[], &[]);
+    check("api-gold", "11", &[], &["a lease of 11 tokens is more than policy api-gold ever holds (10)"]);
+}

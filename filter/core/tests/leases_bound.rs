@@ -295,7 +295,7 @@ fn delays() -> impl Strategy<Value = Vec<u64>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
     fn no_time_admits_more_than_its_bound(
