@@ -180,14 +180,18 @@ fn a_lease_needs_a_policy_that_can_be_leased_from_and_refunds() {
             "rules[0].limits[0].policy: rule r: policy api has several limits, and a lease is of one; take lease off this \
            limit",
         ],
-        &["rules[0].limits[0].lease: the service allows no refunds, and without them no leases, so each request is asked \
-           about; set refunds: true there"],
+        &[
+            "rules[0].limits[0].lease: the service allows no refunds, and without them no leases, so each request is asked \
+           about; set refunds: true there",
+        ],
     );
-    let text = "service: { cluster: c }\nrules: [{ name: r, limits: [{ policy: POLICY, key: [host], lease: LEASE }] }]\n";
-    let with_refunds = service(&format!("refunds: true\n{SERVICE}").replace("per: 1m }]", "per: 1m }], ban: BAN").replace(
-        "BAN",
-        "{ after: 5, within: 1m, for: 1h }",
-    ));
+    let text =
+        "service: { cluster: c }\nrules: [{ name: r, limits: [{ policy: POLICY, key: [host], lease: LEASE }] }]\n";
+    let with_refunds = service(
+        &format!("refunds: true\n{SERVICE}")
+            .replace("per: 1m }]", "per: 1m }], ban: BAN")
+            .replace("BAN", "{ after: 5, within: 1m, for: 1h }"),
+    );
     let check = |policy: &str, tokens: &str, errors: &[&str], warnings: &[&str]| {
         let text = text.replace("POLICY", policy).replace("LEASE", &format!("{{ tokens: {tokens}, for: 2s }}"));
         let report = check_text("p.yaml", &text, Some(&with_refunds));

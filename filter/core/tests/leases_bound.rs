@@ -165,7 +165,7 @@ impl World {
     fn send(&mut self, from: (usize, usize, u64), ask: Ask) {
         self.callouts += 1;
         let delay_ms = self.delay();
-        let lost = self.lossy && self.callouts % 6 == 0;
+        let lost = self.lossy && self.callouts.is_multiple_of(6);
         self.at(delay_ms, Event::Arrive { from, ask, lost });
     }
 
@@ -270,8 +270,7 @@ impl World {
     /// In any time: what the bucket had, and what came in during that time and `for` before it. In parts of a token, and
     /// for each end from the worst of all beginnings.
     fn check_bound(&self) -> Result<(), TestCaseError> {
-        let [capacity, refill, per_ms] =
-            [self.bucket.capacity, self.bucket.refill, self.bucket.per_ms].map(|number| i128::from(number));
+        let [capacity, refill, per_ms] = [self.bucket.capacity, self.bucket.refill, self.bucket.per_ms].map(i128::from);
         let most = capacity * per_ms + i128::from(FOR_MS) * refill;
         let mut least = i128::MAX;
         for (before, time_ms) in (0..).zip(&self.admitted_ms) {

@@ -31,7 +31,7 @@ pub(super) fn visit(shared: &dyn SharedData, id: &[u8], make: Option<u64>, step:
         }
         let slot = slots.iter_mut().find(|slot| slot.id == id);
         found = slot.is_some();
-        slot.map(|slot| step(slot)).is_some()
+        slot.map(&mut *step).is_some()
     });
     found && usable
 }
