@@ -192,7 +192,7 @@ fn share(number: u64, part: u64, whole: u64) -> u64 {
 }
 
 #[cfg(test)]
-#[expect(clippy::indexing_slicing, reason = "a test may panic")]
+#[expect(clippy::arithmetic_side_effects, reason = "a test may panic")]
 mod tests {
     use sluicegate_wire::{LeaseMs, LeaseTokens};
     #[cfg(target_arch = "wasm32")]
