@@ -103,6 +103,8 @@ struct World {
     admitted_ms: Vec<u64>,
     callouts: u64,
     lossy: bool,
+    /// More delay for the answers of leases, and for refunds on their way.
+    slow_ms: (u64, u64),
     taken: u64,
     given: u64,
 }
@@ -129,6 +131,7 @@ impl World {
             admitted_ms,
             callouts: 0,
             lossy: true,
+            slow_ms: (0, 0),
             taken: 0,
             given: 0,
         }
@@ -164,7 +167,8 @@ impl World {
     /// The next delay; each sixth answer is lost.
     fn send(&mut self, from: (usize, usize, u64), ask: Ask) {
         self.callouts += 1;
-        let delay_ms = self.delay();
+        let slow_ms = if matches!(ask, Ask::Refund { .. }) { self.slow_ms.1 } else { 0 };
+        let delay_ms = self.delay() + slow_ms;
         let lost = self.lossy && self.callouts.is_multiple_of(6);
         self.at(delay_ms, Event::Arrive { from, ask, lost });
     }
@@ -263,7 +267,8 @@ impl World {
             Ask::Lease { .. } | Ask::Refund { .. } => (503, json!({})),
         };
         let status = if lost { 0 } else { status };
-        let delay_ms = self.delay();
+        let slow_ms = if matches!(ask, Ask::Lease { .. }) { self.slow_ms.0 } else { 0 };
+        let delay_ms = self.delay() + slow_ms;
         self.at(delay_ms, Event::Answer { to: from, ask, status, body: body.to_string() });
     }
 
@@ -312,6 +317,45 @@ proptest! {
         let admitted = u64::try_from(world.admitted_ms.len()).unwrap();
         prop_assert!(admitted + world.given <= world.taken, "{admitted} and {} of {}", world.given, world.taken);
     }
+}
+
+/// A lease of 40 tokens, or few less, from a full bucket, of which a request every 100 ms keeps as many as it can for as
+/// long as it can. When what was taken has come in again, all that there is, is asked for at once.
+fn check_held_for(held_ms: u64, slow_ms: (u64, u64)) {
+    let mut world = World::new(200, 1, 20, 40, vec![0]);
+    world.lossy = false;
+    // The first lease is small, as what was used until it was asked for. The second is for all that was used.
+    (0..40).for_each(|_| world.request(0, 0));
+    world.wait(2 * TICK_MS);
+    world.slow_ms = slow_ms;
+    (0..40).for_each(|_| world.request(0, 0));
+    world.wait(1);
+    assert_eq!(world.admitted_ms.len(), 80);
+    // As if it had been filled by hand.
+    world.bucket.give(200, world.now_ms);
+    (world.taken, world.given) = (0, 0);
+    world.admitted_ms.clear();
+    for now_ms in 1..=held_ms {
+        world.wait(1);
+        if now_ms % 100 == 0 {
+            world.request(0, 0);
+        }
+    }
+    assert!(world.taken >= 30, "{} taken", world.taken);
+    for _ in 0..20 {
+        for (proxy, worker) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            (0..100).for_each(|_| world.request(proxy, worker));
+        }
+        world.wait(2);
+    }
+    world.check_bound().unwrap();
+}
+
+#[test]
+fn what_is_kept_from_one_time_does_not_come_on_top_of_the_next() {
+    check_held_for(790, (0, 0));
+    check_held_for(690, (300, 0));
+    check_held_for(700, (0, 300));
 }
 
 /// 500 requests a second at each proxy.
