@@ -1,7 +1,10 @@
 # The service. From the root of the repository:
 #
 #   docker build --tag sluicegate/sluicegate .
-#   docker run --volume ./sluicegate.yaml:/etc/sluicegate/sluicegate.yaml:ro --publish 127.0.0.1:8080:8080 sluicegate/sluicegate
+#   docker run --network host --volume "$PWD/sluicegate.yaml":/etc/sluicegate/sluicegate.yaml:ro sluicegate/sluicegate
+#
+# Without the host's network, 127.0.0.1 is the container alone: `listen` is then 0.0.0.0:8080, and `store.url` is where
+# containers reach Redis, as in compose/sluicegate.yaml.
 #
 # For another architecture, compiled on this one: docker buildx build --platform linux/arm64 --tag … .
 # It needs BuildKit, which Docker has by default since 23.0 (before: DOCKER_BUILDKIT=1).
@@ -26,8 +29,10 @@ ENV CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
     CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_LINKER=x86_64-linux-gnu-gcc
 WORKDIR /src
 COPY . .
-# Both folders stay on the machine that builds: the next build compiles what changed.
-RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,target=/src/target \
+# Both folders stay on the machine that builds: the next build compiles what changed. Cargo goes by the times of files, and
+# those of another checkout may be older than what was last compiled here, so that they count as compiled already.
+RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,id=sluicegate-target,target=/src/target \
+    find . -path ./target -prune -o -type f -exec touch {} + && \
     cargo build --locked --release --bin sluicegate --target "$(cat /target)" && \
     cp "target/$(cat /target)/release/sluicegate" /sluicegate
 
@@ -38,7 +43,9 @@ LABEL org.opencontainers.image.title="Sluicegate" \
       org.opencontainers.image.licenses="Apache-2.0"
 COPY --from=build /sluicegate /usr/local/bin/sluicegate
 EXPOSE 8080 8081
-# Whether the process answers, not whether it is ready: a store that is gone is no reason to end the service.
+# Whether the process answers, not whether it is ready: a store that is gone is no reason to end the service. It asks
+# http://127.0.0.1:8080. Where `listen` is a socket, speaks TLS or has another port, set SLUICEGATE_URL in the container to
+# what it is, or to the admin listener, which answers this too.
 HEALTHCHECK --interval=5s --timeout=3s --retries=3 CMD ["/usr/local/bin/sluicegate", "health"]
 ENTRYPOINT ["/usr/local/bin/sluicegate"]
 CMD ["serve", "--config", "/etc/sluicegate/sluicegate.yaml"]

@@ -1,6 +1,6 @@
 //! The compose project's own copies of configurations: what they must have in common with the files they are copies of.
 
-use std::fs;
+use std::{collections::BTreeSet, fs};
 
 use serde_json::{Value, json};
 use sluicegate_tests::repository;
@@ -47,4 +47,34 @@ fn the_projects_proxy_is_the_demos_at_other_addresses() {
         config/vm_config/code/local/filename";
     replace(&mut copy, filter, json!("target/sluicegate_filter.wasm"));
     assert_eq!(copy, original);
+}
+
+/// Builds run at once, and of two that export one name the second fails on an engine that doesn't have it yet.
+#[test]
+fn no_two_builds_have_one_name() {
+    let project = yaml("compose.yaml");
+    let services = project["services"].as_object().unwrap();
+    let built: Vec<_> = services.iter().filter(|(_, service)| service.get("build").is_some()).collect();
+    assert!(built.len() >= 3, "{built:?}");
+    // One without a name gets that of its service.
+    let names: BTreeSet<_> = built.iter().map(|(name, service)| service["image"].as_str().unwrap_or(name)).collect();
+    assert_eq!(names.len(), built.len(), "{names:?}");
+}
+
+/// All that containers are given is there, and they publish the ports of the host alone.
+#[test]
+fn mounts_and_ports_are_as_the_project_says() {
+    let project = yaml("compose.yaml");
+    let mut mounts = 0;
+    for (name, service) in project["services"].as_object().unwrap() {
+        for mount in service["volumes"].as_array().into_iter().flatten() {
+            let (source, target) = mount.as_str().unwrap().split_once(':').unwrap();
+            assert!(repository(source).exists() && target.ends_with(":ro"), "{name}: {mount}");
+            mounts += 1;
+        }
+        for port in service["ports"].as_array().into_iter().flatten() {
+            assert!(port.as_str().unwrap().starts_with("127.0.0.1:"), "{name}: {port}");
+        }
+    }
+    assert!(mounts >= 5, "{mounts} mounts");
 }
