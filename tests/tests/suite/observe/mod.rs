@@ -8,6 +8,7 @@ mod expression;
 mod live;
 mod rules;
 mod scrape;
+mod values;
 
 use std::fs;
 
