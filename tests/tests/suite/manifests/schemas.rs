@@ -2,7 +2,12 @@
 //!
 //! The definitions are not part of this repository. They stand beside it, or where `SLUICEGATE_SCHEMAS` says.
 
-use std::{collections::BTreeMap, env, fs, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    env, fs,
+    io::{Write as _, stderr},
+    path::PathBuf,
+};
 
 use jsonschema::Validator;
 use serde_json::{Map, Value, json};
@@ -21,9 +26,16 @@ const FIX: &str = "put Istio's and Envoy Gateway's definitions into ../shared/sc
 pub(super) struct Schemas(BTreeMap<String, Validator>);
 
 impl Schemas {
-    /// All definitions in the folder. A missing one fails the test rather than skip it.
-    pub(super) fn load() -> Self {
+    /// All definitions in the folder, one of which missing fails the test. Without the folder there is nothing to judge by:
+    /// that fails in CI, and elsewhere is said past the test runner, which keeps to itself what passing tests print.
+    pub(super) fn load() -> Option<Self> {
         let folder = env::var_os("SLUICEGATE_SCHEMAS").map_or_else(|| repository("../shared/schemas"), PathBuf::from);
+        if !folder.exists() && env::var_os("CI").is_none_or(|ci| ci.is_empty()) {
+            let folder = folder.display();
+            writeln!(stderr(), "NOT CHECKED, manifests against the schemas of their kinds: no {folder}: {FIX}")
+                .unwrap();
+            return None;
+        }
         let files = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}: {FIX}", folder.display()));
         let mut schemas = BTreeMap::new();
         for file in
@@ -47,7 +59,7 @@ impl Schemas {
         for required in REQUIRED {
             assert!(schemas.contains_key(required), "no {required} in {}: {FIX}", folder.display());
         }
-        Self(schemas)
+        Some(Self(schemas))
     }
 
     /// What the API server would say against a resource, or nothing at all where its kind is not known here.
