@@ -50,6 +50,12 @@ impl Process {
         Ok(Self { name, child, log: log.to_owned() })
     }
 
+    /// The process's number.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends a signal.
     ///
     /// # Errors

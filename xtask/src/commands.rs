@@ -47,6 +47,14 @@ enum Action {
         #[arg(last = true)]
         cargo_test: Vec<String>,
     },
+    /// Measure release builds beside other limiters and write bench/RESULTS.md; `cargo xtask bench --help` lists the
+    /// options, once all is built
+    #[command(disable_help_flag = true)]
+    Bench {
+        /// Options of the measurement, such as --limitador PATH or --only a,b
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        options: Vec<String>,
+    },
     /// Build the filter and copy it to target/sluicegate_filter.wasm
     BuildFilter,
     /// Check format, clippy, docs, the Lua scripts and the rules of the house
@@ -71,6 +79,7 @@ impl Cli {
             Action::Test { all, faults: false, compose: false, cargo_test } => {
                 test(&workspace, &mut phases, Extent::of(all), &cargo_test)
             }
+            Action::Bench { options } => bench(&workspace, phases, &options),
             Action::BuildFilter => {
                 let wasm = phases.run("setup", || setup::for_filter(&workspace))?;
                 phases.run("build the filter", || build::filter(&workspace, &wasm).map(drop))
@@ -97,6 +106,21 @@ fn demo(workspace: &Workspace, mut phases: Phases, keep: bool) -> Result<()> {
     build::apply(workspace, &filter, &mut demo);
     drop(phases);
     process::replace(&mut demo)
+}
+
+fn bench(workspace: &Workspace, mut phases: Phases, options: &[String]) -> Result<()> {
+    let tools = phases.run("setup", || setup::for_bench(workspace))?;
+    let filter = phases.run("build the filter", || build::filter(workspace, &tools.wasm))?;
+    // As the README has it built: a `--package` would choose other features of the libraries it shares.
+    let programs = ["--bin", "sluicegate", "--bin", "sluicegate-bench", "--bin", "bare-server"];
+    phases.run("build", || process::run(workspace.cargo("build").arg("--release").args(programs)))?;
+
+    let mut bench = Command::new(workspace.released("sluicegate-bench"));
+    bench.current_dir(&workspace.root).args(options);
+    tools.apply(&mut bench);
+    bench.env("SLUICEGATE_FILTER_WASM", &filter).env("SLUICEGATE_BIN", workspace.released("sluicegate"));
+    drop(phases);
+    process::replace(&mut bench)
 }
 
 /// The limiter's suite once more on each other server; what only the embedded store runs is left out.

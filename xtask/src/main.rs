@@ -1,4 +1,4 @@
-//! The developer's commands: `cargo xtask setup | demo | test | build-filter | lint | ci`.
+//! The developer's commands: `cargo xtask setup | demo | test | bench | build-filter | lint | ci`.
 //!
 //! Each command sets up what it needs first; what is installed goes into `.tools/` and is kept. The crate stays light,
 //! since everyone who types `cargo xtask` waits for it to compile.

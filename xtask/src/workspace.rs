@@ -46,6 +46,11 @@ impl Workspace {
         self.target.join("debug").join(name)
     }
 
+    /// The same as the release profile builds it, for measurements.
+    pub(crate) fn released(&self, name: &str) -> PathBuf {
+        self.target.join("release").join(name)
+    }
+
     /// `path` from the root, when it is inside, for messages.
     pub(crate) fn relative<'a>(&self, path: &'a Path) -> &'a Path {
         path.strip_prefix(&self.root).unwrap_or(path)

@@ -40,7 +40,8 @@ impl Envoy {
     /// As [`Envoy::start`].
     pub async fn start_on(ingress: Port, admin: Port, overlay: &Overlay) -> Result<Self> {
         let config = overlay.apply(ingress.number(), admin.number())?;
-        Self::run(ingress, admin, tempfile::tempdir()?, &config, &[]).await
+        let workers = overlay.concurrency().to_string();
+        Self::run(ingress, admin, tempfile::tempdir()?, &config, &["--concurrency", &workers]).await
     }
 
     /// An Envoy that reads its listener from a file and follows its changes, see [`Envoy::push`]. Connections of an old
@@ -52,7 +53,9 @@ impl Envoy {
         let (ingress, admin, directory) = (Port::lease()?, Port::lease()?, tempfile::tempdir()?);
         let mut config = overlay.apply(ingress.number(), admin.number())?;
         listener_file::move_out(&mut config, directory.path())?;
-        Self::run(ingress, admin, directory, &config, &["--drain-strategy", "immediate"]).await
+        let workers = overlay.concurrency().to_string();
+        Self::run(ingress, admin, directory, &config, &["--drain-strategy", "immediate", "--concurrency", &workers])
+            .await
     }
 
     /// Gives an Envoy that follows a file another listener. Whether it takes it is in its statistics
@@ -71,7 +74,7 @@ impl Envoy {
         fs::write(&path, config.to_string())?;
         let mut command = Command::new(Tool::Envoy.path()?);
         // Hot restart shares memory between all Envoys of a machine.
-        command.args(["--disable-hot-restart", "--concurrency", "2", "--log-level", "warning"]);
+        command.args(["--disable-hot-restart", "--log-level", "warning"]);
         command.args(["--component-log-level", "wasm:info", "-c"]).arg(&path).args(arguments);
         let mut process = Process::spawn("envoy", &mut command, &directory.path().join("envoy.log"))?;
         let client = Client::new(admin.number())?;

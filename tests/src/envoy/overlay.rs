@@ -26,6 +26,7 @@ pub struct Overlay {
     filters_before: Vec<Value>,
     merges: Vec<(Part, Value)>,
     file: &'static str,
+    workers: u32,
 }
 
 /// What a test may change at will.
@@ -51,6 +52,7 @@ impl Overlay {
             filters_before: Vec::new(),
             merges: Vec::new(),
             file: "envoy/envoy.yaml",
+            workers: 2,
         }
     }
 
@@ -144,9 +146,20 @@ impl Overlay {
         self.merge(Part::Cluster(name), patch)
     }
 
+    /// Another number of workers than two.
+    #[must_use]
+    pub fn workers(self, workers: u32) -> Self {
+        Self { workers, ..self }
+    }
+
     fn merge(mut self, part: Part, patch: Value) -> Self {
         self.merges.push((part, patch));
         self
+    }
+
+    /// `--concurrency`.
+    pub(super) const fn concurrency(&self) -> u32 {
+        self.workers
     }
 
     /// The configuration for Envoy.

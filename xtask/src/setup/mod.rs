@@ -7,6 +7,7 @@ mod containers;
 mod debian_rust;
 mod envoy;
 mod kubectl;
+mod load;
 mod other_servers;
 mod prometheus;
 mod python;
@@ -115,6 +116,13 @@ pub(crate) fn for_all_tests(workspace: &Workspace) -> Result<TestTools> {
 pub(crate) fn for_compose(workspace: &Workspace) -> Result<(WasmToolchain, Containers)> {
     let tools = ToolsDir::open(&workspace.root)?;
     Ok((WasmToolchain::find(&tools)?, Containers::find(workspace, &tools)?))
+}
+
+/// What the demo needs, and load generators.
+pub(crate) fn for_bench(workspace: &Workspace) -> Result<DemoTools> {
+    let tools = ToolsDir::open(&workspace.root)?;
+    load::find(workspace, &tools)?;
+    demo_tools(&tools)
 }
 
 /// Other servers that the scripts must run on, each with what to call the run.

@@ -1,0 +1,6 @@
+//! What Sluicegate is measured beside.
+
+mod bare;
+mod limitador;
+
+pub(crate) use self::{bare::Bare, limitador::Limitador};
