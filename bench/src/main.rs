@@ -23,6 +23,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser as _;
+use sluicegate_tests::interrupt;
 use tokio::signal::{
     ctrl_c,
     unix::{SignalKind, signal},
@@ -68,4 +69,5 @@ async fn interrupted() {
         _ = ctrl_c() => {}
         _ = terminate.recv() => {}
     }
+    interrupt();
 }

@@ -5,6 +5,7 @@
 //! real part can play (garbage instead of an answer) run inside the test.
 #![forbid(unsafe_code)]
 
+mod interrupt;
 mod poll;
 mod port;
 mod process;
@@ -44,6 +45,7 @@ pub use cluster::{Cluster, Migration};
 pub use envoy::{Envoy, Overlay};
 pub use fault_proxy::{FaultProxy, Traffic};
 pub use grpc::{GrpcAnswer, grpc_call, grpc_ok};
+pub use interrupt::interrupt;
 pub use load::{Ask, Load, Sample, Samples, burst};
 pub use node::Node;
 pub use page::{Block, Page, Place, Role, Shown, same_output};

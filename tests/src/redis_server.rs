@@ -5,7 +5,7 @@ use std::{thread, time::Duration};
 use anyhow::{Context as _, Result};
 use redis::{Commands as _, aio::MultiplexedConnection};
 
-use crate::{Node, Port, Process, node::IN_MEMORY};
+use crate::{Node, Port, Process, interrupt::is_interrupted, node::IN_MEMORY};
 
 /// The socket that every server also listens on, in its directory.
 const SOCKET: &str = "redis.sock";
@@ -166,7 +166,7 @@ fn standalone(port: Port) -> Result<Node> {
 
 impl Drop for Redis {
     fn drop(&mut self) {
-        if self.process().is_some() && !thread::panicking() {
+        if self.process().is_some() && !thread::panicking() && !is_interrupted() {
             self.thaw();
             self.assert_all_keys_expire();
         }

@@ -11,7 +11,7 @@ use redis::aio::MultiplexedConnection;
 
 pub use self::migration::Migration;
 use self::view::Seen;
-use crate::{FaultProxy, Node, Port, Traffic, until};
+use crate::{FaultProxy, Node, Port, Traffic, interrupt::is_interrupted, until};
 
 /// How long the nodes may take to agree. A failover takes some 3 s; a busy machine makes a node doubt the others.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -291,7 +291,7 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        if !thread::panicking() {
+        if !thread::panicking() && !is_interrupted() {
             self.members.iter().filter(|member| member.node.process().is_some()).for_each(|member| member.node.thaw());
             self.assert_all_keys_expire();
         }

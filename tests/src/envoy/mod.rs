@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 pub use overlay::Overlay;
 
-use crate::{Client, Port, Process, Tool, quiet::starting};
+use crate::{Client, Port, Process, Tool, interrupt::is_interrupted, quiet::starting};
 
 /// A real Envoy that runs `envoy/envoy.yaml` under an [`Overlay`]. Unless its test has failed already, it fails on drop
 /// when the filter trapped or a request hung.
@@ -163,7 +163,7 @@ impl Envoy {
 
 impl Drop for Envoy {
     fn drop(&mut self) {
-        if !thread::panicking() {
+        if !thread::panicking() && !is_interrupted() {
             self.check_health().unwrap();
         }
     }

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
-use sluicegate_tests::Story;
+use sluicegate_tests::{Story, interrupt};
 use tokio::signal::{
     ctrl_c,
     unix::{SignalKind, signal},
@@ -74,4 +74,5 @@ async fn interrupted() {
         _ = ctrl_c() => {}
         _ = terminate.recv() => {}
     }
+    interrupt();
 }
