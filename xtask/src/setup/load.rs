@@ -18,9 +18,9 @@ pub(super) fn find(workspace: &Workspace, tools: &ToolsDir) -> Result<()> {
     let (root, build) = (tools.join("oha"), tools.join("build"));
     let program = root.join("bin/oha");
     tools.once("oha", OHA, &program, |step| {
-        // By its own lock file: newer libraries want a newer compiler. Without TLS, which nothing here speaks.
+        // By its own lock file: newer libraries want a newer compiler. It doesn't compile without TLS.
         let mut install = workspace.cargo("install");
-        install.args(["oha", "--locked", "--version", OHA, "--no-default-features"]);
+        install.args(["oha", "--locked", "--version", OHA]);
         install.arg("--root").arg(&root).arg("--target-dir").arg(&build);
         process::run_logged(step, &tools.log("oha"), &mut install)?;
         fs::remove_dir_all(&build).context("removing .tools/build")
