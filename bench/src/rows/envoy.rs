@@ -211,8 +211,11 @@ pub(super) async fn flood(setting: &Setting) -> Result<Vec<Line>> {
     let refusing = proxies::refusing().await?;
     let questions = Tally::Answers { admin: service.admin_port(), path: "/v1/check" };
     let sides = [
-        Side::new("denied by the filter", closed_loop(ours.port())).denied().noting(questions),
-        Side::new("denied by a route", closed_loop(refusing.port())).denied(),
+        Side::new("denied by the filter", closed_loop(ours.port()))
+            .on([ours.process().id()])
+            .denied()
+            .noting(questions),
+        Side::new("denied by a route", closed_loop(refusing.port())).on([refusing.process().id()]).denied(),
     ];
     let turns = by_turns(setting, &sides).await?;
     let scenario = "denied flood through Envoy, one subject";
@@ -234,9 +237,10 @@ pub(super) async fn breaker(setting: &Setting) -> Result<Vec<Line>> {
     let envoy_admin = ours.admin_port();
     let sides = [
         Side::new("breaker open", closed_loop(ours.port()))
+            .on([ours.process().id()])
             .counted_by(Tally::Verdicts { envoy_admin, verdict: "failure_open" })
             .noting(Tally::FailedCallouts { envoy_admin }),
-        Side::new("bare Envoy", closed_loop(bare.port())),
+        Side::new("bare Envoy", closed_loop(bare.port())).on([bare.process().id()]),
     ];
     let turns = by_turns(setting, &sides).await?;
     let probes = each(&turns[0], |turn| turn.noted[0] as f64 / turn.seen.elapsed.as_secs_f64());
