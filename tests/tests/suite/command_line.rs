@@ -77,7 +77,7 @@ async fn a_check_exits_with_its_decision() {
 async fn health_is_told_by_the_exit_code() {
     let shell = Shell::start().await;
     assert_eq!(shell.run(&["health"], 0), "ok\n");
-    assert_eq!(shell.run(&["health", "--ready"], 0), "ok\n");
+    assert_eq!(shell.run(&["health", "--ready"], 0), "ready\n");
     let nobody = shell.run(&["health", "--url", "http://127.0.0.1:1"], 1);
     assert!(nobody.starts_with("sluicegate: http://127.0.0.1:1: "), "{nobody}");
 
