@@ -45,7 +45,9 @@ async fn the_service_answers_503_in_time() {
     let redis = Redis::start().await.unwrap();
     let service = Service::start(&config, &redis.url()).await.unwrap();
     let client = Client::new(service.port()).unwrap();
-    assert_eq!(client.take("wide", "u", 1).await.unwrap().status, 200);
+    let allowed = async || (client.take("wide", "u", 1).await.unwrap().status == 200).then_some(());
+    // The first one on a busy machine may take longer than the store's timeout.
+    until("a take to be allowed", Duration::from_secs(10), allowed).await.unwrap();
 
     redis.freeze();
     for _ in 0..3 {
@@ -56,11 +58,7 @@ async fn the_service_answers_503_in_time() {
         assert!(answer.elapsed <= Duration::from_millis(100) + TIMEOUT, "{:?}", answer.elapsed);
     }
     redis.thaw();
-    until("takes to be allowed again", Duration::from_secs(10), async || {
-        (client.take("wide", "u", 1).await.unwrap().status == 200).then_some(())
-    })
-    .await
-    .unwrap();
+    until("takes to be allowed again", Duration::from_secs(10), allowed).await.unwrap();
 }
 
 #[tokio::test]
