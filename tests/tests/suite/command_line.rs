@@ -83,7 +83,7 @@ async fn health_is_told_by_the_exit_code() {
 
     // A port on which nothing listens, for a store.
     let store = Port::lease().unwrap();
-    let shell = Shell(Service::start(SERVICE, &format!("redis://127.0.0.1:{}", store.number())).await.unwrap());
+    let shell = Shell(Service::start_unready(SERVICE, &format!("redis://127.0.0.1:{}", store.number())).await.unwrap());
     shell.run(&["health"], 0);
     let unready = shell.run(&["health", "--ready"], 1);
     assert!(unready.contains("store"), "{unready}");

@@ -134,8 +134,13 @@ async fn with_envoy_gateways_policies_attempts_are_counted() {
     })
     .await
     .unwrap();
-    let answer = log_in(&world).await;
-    assert_eq!((answer.status, answer.reason()), (429, Some("failure_closed")), "{answer:?}");
+    // Not before the proxy has forgotten the denial.
+    until("the failure verdict", Duration::from_secs(10), async || {
+        let answer = log_in(&world).await;
+        ((answer.status, answer.reason()) == (429, Some("failure_closed"))).then_some(())
+    })
+    .await
+    .unwrap();
 }
 
 /// Every policy that rules name is one that somebody uses.
