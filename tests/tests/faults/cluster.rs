@@ -152,9 +152,8 @@ async fn move_several_keys(cluster: &Cluster, client: &Client) -> Samples {
     on_it.stop().await
 }
 
-/// Exactness is what it is about, so a busy machine has time.
 const OVER_SLOTS: &str = "
-store: { url: redis://127.0.0.1:6379, timeout: 1s }
+store: { url: redis://127.0.0.1:6379, timeout: 200ms }
 policies:
   wide: { limits: [{ name: day, capacity: 1000000, refill: 1000000, per: 1d, interval: true }] }
   three: { limits: [{ name: day, capacity: 3, refill: 3, per: 1d, interval: true }] }
@@ -223,7 +222,7 @@ pub(crate) async fn checks_over_slots() -> Outcome {
     let sent = Instant::now();
     let failed = client.check(&two_checks(&wide, &three)).await.unwrap();
     assert_eq!(failed.status, 503, "{failed:?}");
-    assert!(sent.elapsed() <= TIMEOUT + Duration::from_millis(250), "{:?}", sent.elapsed());
+    assert!(sent.elapsed() <= 2 * TIMEOUT + Duration::from_millis(250), "{:?}", sent.elapsed());
     until("what was taken to be given back", BACK_WITHIN, async || (charged(&client, &wide).await == 6).then_some(()))
         .await
         .unwrap();

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use sluicegate_tests::Redis;
+use sluicegate_tests::{Redis, until};
 
 use crate::{
-    load::{assert_charged_once, assert_in_time, load, service},
+    load::{BACK_WITHIN, assert_charged_once, assert_in_time, load, service},
     row::Outcome,
 };
 
@@ -37,8 +37,7 @@ pub(crate) async fn scripts_flushed() -> Outcome {
 }
 
 pub(crate) async fn clients_killed() -> Outcome {
-    /// Until the news of a closed connection has reached the service, it looks open: on a busy machine it first has to get
-    /// its turn.
+    /// Until the news of the other connection's end has reached the service too, it looks open.
     const NEWS: Duration = Duration::from_millis(25);
     let redis = Redis::start().await.unwrap();
     let (_service, client) = service(&redis.url()).await;
@@ -50,6 +49,12 @@ pub(crate) async fn clients_killed() -> Outcome {
         let mut connection = redis.connection().await.unwrap();
         let mut kill = redis::cmd("CLIENT");
         kill.arg(&["KILL", "TYPE", "normal", "SKIPME", "yes"]).exec_async(&mut connection).await.unwrap();
+        // All connections are cut, and until one is there again checks fail at once.
+        until("the service to be back", BACK_WITHIN, async || {
+            (client.take("wide", "bystander", 0).await.unwrap().status == 200).then_some(())
+        })
+        .await
+        .unwrap();
         kills.push(begin..Instant::now() + NEWS);
     }
     load.go_on_for(40).await.unwrap();
