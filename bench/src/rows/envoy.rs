@@ -25,7 +25,7 @@ use crate::{
 const HOT: [&str; 2] = [proxies::SUBJECT, "hot"];
 const PEER: &str = "Envoy's own filter, limitador";
 /// A lease may be out, and the one before not yet given back.
-const LEASED: u64 = 200;
+const LEASED: u64 = 2 * proxies::LEASE;
 
 /// Everything behind the Envoys that pass all there is. Dropped in this order.
 struct Stand {

@@ -7,12 +7,15 @@ use sluicegate_tests::{Envoy, Overlay};
 /// The header that names the subject, and the one that a hot key is.
 pub(super) const SUBJECT: &str = "x-user";
 
+/// The most tokens of a lease: what one worker admits in about a third of a second.
+pub(super) const LEASE: u64 = 1000;
+
 /// One rule for everything: a limit of `policy` by [`SUBJECT`], and a rejection where there is no answer, so that a
 /// failure shows as a wrong answer. With `lease` the filter takes tokens in advance.
 pub(super) fn plugin(policy: &str, lease: bool) -> Value {
     let mut limit = json!({ "policy": policy, "key": [{ "header": SUBJECT }] });
     if lease {
-        limit["lease"] = json!({ "tokens": 50, "for": "2s" });
+        limit["lease"] = json!({ "tokens": LEASE, "for": "2s" });
     }
     plugin_of(&limit, "closed")
 }
